@@ -7,12 +7,12 @@ import type { PodEnvironment } from '../../src/pod/pod-reader.ts';
 import { RUNNING_AGE_MS } from '../../src/pod/pod-request.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/pod/pod-status.ts';
 import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
-import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { readRecordedText } from '../support/recording.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 const skip = gateOpenssl('test/observe/container.test.ts');
-const authority: Authority = skip === false ? makeAuthority() : { ca: '', sign: () => ({ cert: '', key: '' }) };
+const authority = makeAuthority();
 const ALIVE: ContainerState = { kind: 'alive', seen: 'running' };
 const DONE = (exitCode: number): ContainerState => ({ kind: 'done', seen: `ended with ${exitCode}`, exitCode });
 const WAITING: ContainerState = { kind: 'notStarted', seen: 'not started (ImagePullBackOff)' };

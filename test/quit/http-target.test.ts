@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import type { Answer } from '../../src/decide/quit-target.ts';
-import { type HttpTargetOptions, httpTarget } from '../../src/quit/http-target.ts';
+import { findForgottenMesh, type HttpTargetOptions, httpTarget, urlKind } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import { freezePort } from '../base/net/frozen-port.ts';
 import { listen } from '../support/listen.ts';
@@ -12,10 +12,11 @@ import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer
 const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;
 
+const SENDER = { pid: 1, kill: () => assert.fail('no signal') };
+
 /** A target at a URL; its quit port and those of its service are on the same host. */
 function make(url: URL | string, more: Partial<HttpTargetOptions> = {}) {
-  const sender = { pid: 1, kill: () => assert.fail('no signal') };
-  return httpTarget({ method: 'POST', url: new URL(url), sender, ...more });
+  return httpTarget({ method: 'POST', url: new URL(url), sender: SENDER, ...more });
 }
 
 type Asked = { readonly answer: Answer; readonly requests: readonly string[]; readonly connectionsCount: number };
@@ -32,17 +33,11 @@ const ANSWERS: readonly (readonly [name: string, answer: Answerer, expected: Ans
   ['200', (s) => s.write(answerWith('OK')), { kind: 'answered', status: 200, isHtml: false }],
   ['403', (s) => s.write(answerWith('', '403 No')), { kind: 'answered', status: 403, isHtml: false }],
   [
-    'a redirect, not followed',
-    (s) => s.write(answerWith('', '302 Found', 'Location: /other\r\n')),
-    { kind: 'answered', status: 302, isHtml: false },
-  ],
-  [
     'a page of HTML',
     (s) => s.write('HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 0\r\n\r\n'),
     { kind: 'answered', status: 200, isHtml: true },
   ],
   ['the end of the connection', (s) => s.end(), { kind: 'dropped' }],
-  ['a reset', (s) => s.resetAndDestroy(), { kind: 'dropped' }],
 ];
 
 for (const [name, answer, expected] of ANSWERS) {
@@ -243,4 +238,104 @@ test('inspect() says what its ports show now, and sends nothing', async () => {
   ] as const;
   for (const [target, line] of table) assert.deepEqual(await target.inspect?.(), [line]);
   assert.deepEqual(open.requests, []);
+});
+
+const CONTEXT = { ...SENDER, metricsUrl: new URL('http://localhost:9646/metrics'), env: {} };
+
+/** The request of the target, the problem, or null where the entry is of another kind. */
+function readUrl(entry: string): string | null {
+  const parsed = urlKind.read(entry, CONTEXT);
+  if (parsed === null) return null;
+  return 'problem' in parsed ? parsed.problem : parsed.value.request;
+}
+
+const NO_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
+const NO_METHOD = 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL';
+
+const NO_ENCODING = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
+
+const ENTRIES: readonly (readonly [entry: string, read: string | null])[] = [
+  ['http://localhost:15020/quitquitquit', 'POST http://localhost:15020/quitquitquit'],
+  ['POST http://localhost:1/a', 'POST http://localhost:1/a'],
+  ['get   http://localhost:1/a', 'GET http://localhost:1/a'],
+  ['PUT http://localhost:1', 'PUT http://localhost:1/'],
+  ['DELETE http://localhost:1/', 'DELETE http://localhost:1/'],
+  ['PATCH http://localhost:1/', 'PATCH http://localhost:1/'],
+  ['HEAD http://localhost:1/', 'HEAD http://localhost:1/'],
+  ['HTTP://LOCALHOST:1/A', 'POST http://localhost:1/A'],
+  ['http://[::1]:1/a', 'POST http://[::1]:1/a'],
+  ['http://u:p@localhost:1/a?b=c', 'POST http://***@localhost:1/a?***'],
+  ['http://u:50%@localhost:1/', NO_ENCODING],
+  ['http://u%ff:p@localhost:1/', NO_ENCODING],
+  ['http://u:50%25@localhost:1/', 'POST http://***@localhost:1/'],
+  ['https://localhost:1/', NO_URL],
+  ['POST https://localhost:1/', NO_URL],
+  ['ftp://localhost/', NO_URL],
+  ['unix:///run/a.sock', NO_URL],
+  ['http://', NO_URL],
+  ['http://localhost:99999/', `${NO_URL}; 99999 is above the highest port, 65535`],
+  ['https://localhost:1/99999', NO_URL],
+  ['http://a b/', NO_URL],
+  ['CONNECT http://localhost:1/', NO_METHOD],
+  ['BREW http://localhost:1/', NO_METHOD],
+  ['locust-exporter', null],
+  ['none', null],
+  ['', null],
+  ['localhost:9646/quit', null],
+  ['POST', null],
+  ['POST /quit', null],
+];
+
+for (const [entry, expected] of ENTRIES) {
+  test(`read() takes ${JSON.stringify(entry)} for ${JSON.stringify(expected)}`, () =>
+    assert.equal(readUrl(entry), expected));
+}
+
+test("a target makes a Basic authorization of its URL's user and password", async () => {
+  for (const [credentials, expected] of [
+    ['', undefined],
+    ['user:pass@', 'user:pass'],
+    ['user@', 'user:'],
+    [':pass@', ':pass'],
+    ['us%40er:p%3A%C3%BC%2C@', 'us@er:p:ü,'],
+  ] as const) {
+    await using peer = await openPeer((socket) => socket.write(answerWith('')));
+    const parsed = urlKind.read(`http://${credentials}127.0.0.1:${peer.port}/quit`, CONTEXT);
+    assert.ok(parsed !== null && 'value' in parsed);
+    await parsed.value.ask(LIMIT_MS, NEVER);
+    const { authorization } = readHeaders(peer.requests[0]);
+    const wanted = expected === undefined ? undefined : `Basic ${Buffer.from(expected).toString('base64')}`;
+    assert.equal(authorization, wanted, credentials);
+  }
+});
+
+const APP = make('http://localhost:1/');
+
+function presetsFoundBy(...ports: readonly number[]): readonly Preset[] {
+  return ports.map((foundBy, index) => ({ ...OWN, name: `mesh${index}`, foundBy }));
+}
+
+test('findForgottenMesh() names the proxy that answers although it was not listed, and sends it nothing', async () => {
+  await using proxy = await openPeer(() => {});
+  const [entry, ...more] = await findForgottenMesh([APP], presetsFoundBy(await closedPort(), proxy.port));
+  assert.deepEqual(more, []);
+  assert.equal(entry?.id, 'meshForgotten');
+  assert.deepEqual(entry?.fields, { port: proxy.port, add: 'mesh1, as the last entry of LASTSCRAPE_QUIT' });
+  await proxy.closed(1);
+  assert.deepEqual(proxy.requests, []);
+});
+
+test('findForgottenMesh() connects to nothing where nothing is to be stopped, or a proxy was listed', async () => {
+  await using proxy = await openPeer(() => {});
+  assert.deepEqual(await findForgottenMesh([], presetsFoundBy(proxy.port)), []);
+  assert.deepEqual(await findForgottenMesh([APP, { ...APP, isMesh: true }], presetsFoundBy(proxy.port)), []);
+  assert.equal(proxy.connectionsCount(), 0);
+});
+
+test('findForgottenMesh() tries two ports by default: Istio and Linkerd', () => {
+  const ports = PRESETS.flatMap(({ name, foundBy }) => (foundBy === undefined ? [] : [[name, foundBy]]));
+  assert.deepEqual(ports, [
+    ['istio', 15021],
+    ['linkerd', 4191],
+  ]);
 });

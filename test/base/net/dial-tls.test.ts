@@ -4,14 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import { dialTls, type Trust } from '../../../src/base/net/dial-tls.ts';
-import { type Authority, type Certificate, gateOpenssl, makeAuthority } from '../../stand-in/authority.ts';
+import { type Certificate, gateOpenssl, makeAuthority } from '../../stand-in/authority.ts';
 import { listen } from '../../support/listen.ts';
 import { closedPort, openPeer } from '../../support/peer.ts';
 
 const skip = gateOpenssl('test/base/net/dial-tls.test.ts');
-const NOBODY: Authority = { ca: '', sign: () => ({ cert: '', key: '' }) };
-const authority = skip === false ? makeAuthority() : NOBODY;
-const stranger = skip === false ? makeAuthority() : NOBODY;
+const [authority, stranger] = [makeAuthority(), makeAuthority()];
 const LIMIT_MS = 30_000;
 
 type Outcome = {
