@@ -1,21 +1,18 @@
 // Time as a parameter, so that tests can run it at will; and every way to wait: for work or an event, until a
 // time limit or a signal comes first. Only the wait ends then, not the work.
 
-export type Clock = {
-  /** Monotonic. */
-  readonly nowMs: () => number;
-  /** Calls back once after `ms`; returns how to cancel that. */
-  readonly after: (ms: number, callback: () => void) => () => void;
-};
+export type Clock = Readonly<ReturnType<typeof openClock>>;
 
 /** The longest span of a timer of Node is 2^31 - 1 ms; `openClock` adds one. */
 const TIMER_MAX_MS = 2_147_483_646;
 
 /** Opens a clock on the timers of Node. */
-export function openClock({ nowMs }: Pick<Clock, 'nowMs'>): Clock {
+export function openClock({ nowMs }: { readonly nowMs: () => number }) {
   return {
+    /** Monotonic. */
     nowMs,
-    after(ms, callback) {
+    /** Calls back once after `ms`; returns how to cancel that. */
+    after(ms: number, callback: () => void): () => void {
       // A timer of Node may come up to 1 ms early: never before the limit.
       const timer = setTimeout(callback, Math.ceil(ms) + 1);
       return () => clearTimeout(timer);

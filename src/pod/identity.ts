@@ -15,20 +15,16 @@ export type Identity = {
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const FILE_TIMEOUT_MS = 1_000;
 
-export type IdentitySources = {
-  readonly env: Environment;
-  /** The pod's name, but not in an Indexed Job, on the node's network, or with a hostname of its own. */
-  readonly hostname: () => string;
-  /** The namespace mounted with the service account's token; null without a mount. */
-  readonly readNamespace: () => Promise<string | null>;
-};
+export type IdentitySources = ReturnType<typeof findIdentitySources>;
 
-export function findIdentitySources(env: Environment): IdentitySources {
+export function findIdentitySources(env: Environment) {
   const read = prepareSmallFile(NAMESPACE_FILE, 1024);
   return {
     env,
+    /** The pod's name, but not in an Indexed Job, on the node's network, or with a hostname of its own. */
     hostname,
-    async readNamespace() {
+    /** The namespace mounted with the service account's token; null without a mount. */
+    async readNamespace(): Promise<string | null> {
       const file = await read({ timeoutMs: FILE_TIMEOUT_MS });
       return 'text' in file ? file.text.trim() : null;
     },

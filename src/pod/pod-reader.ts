@@ -25,25 +25,18 @@ const REQUEST_TIMEOUT_MS = 3_000;
 export const BODY_MAX_BYTES = 1024 * 1024;
 
 /** Where a container finds what Kubernetes mounts, and the rest of the outside world. */
-export type PodEnvironment = {
-  /** The folder of token, ca.crt and namespace. */
-  readonly accountFolder: string;
-  readonly mountInfoPath: string;
-  /** Monotonic. */
-  readonly nowMs: () => number;
-  readonly pause: (ms: number) => Promise<void>;
-  /** From 0 to 1: how much of the longest jitter to take. */
-  readonly jitter: () => number;
-};
-
-/** As Kubernetes does it (documentation, "Accessing the Kubernetes API from a Pod"). */
-const POD_ENVIRONMENT: PodEnvironment = {
+const POD_ENVIRONMENT = {
+  /** Of token, ca.crt and namespace (documentation, "Accessing the Kubernetes API from a Pod"). */
   accountFolder: '/var/run/secrets/kubernetes.io/serviceaccount',
   mountInfoPath: '/proc/self/mountinfo',
+  /** Monotonic. */
   nowMs: () => performance.now(),
-  pause,
+  pause: (ms: number) => pause(ms),
+  /** From 0 to 1: how much of the longest jitter to take. */
   jitter: Math.random,
 };
+
+export type PodEnvironment = typeof POD_ENVIRONMENT;
 
 /** The pod as it was at `atMs`; `number` counts the answers, so the same number is the same answer. */
 type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: number; readonly atMs: number };

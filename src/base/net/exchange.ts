@@ -36,11 +36,7 @@ export type ExchangeResult =
   /** Anything else; `wasSent`: the server may have seen it. `status`: null before the answer began. */
   | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean; readonly status: number | null };
 
-export type Exchange = {
-  /** Sends one request; never rejects. One at a time. */
-  readonly send: (request: Request) => Promise<ExchangeResult>;
-  readonly close: () => Promise<void>;
-};
+export type Exchange = ReturnType<typeof openExchange>;
 
 /** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
 export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
@@ -58,7 +54,7 @@ const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 const REFUSED = 'nothing listens there';
 
 /** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
-export function openExchange(origin: URL, connect: Dial = dial): Exchange {
+export function openExchange(origin: URL, connect: Dial = dial) {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
   let expectAnswer = () => {};
@@ -79,7 +75,8 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     },
   });
   return {
-    send: (request) =>
+    /** Sends one request; never rejects. One at a time. */
+    send: (request: Request): Promise<ExchangeResult> =>
       runWithin(request, (limit) => {
         signal = limit;
         return dispatch(client, request, limit, () => expectAnswer());
