@@ -22,8 +22,7 @@ export function isPortNumber(digits: string): boolean {
 
 /** Ends the sentence "must be …" where a port in the text is above 65535; else empty. */
 export function describeHighPort(text: string): string {
-  const high = [...text.matchAll(/(?<=^|:)\d+(?=[:/?#]|$)/g)]
-    .map(([digits]) => digits)
-    .find((digits) => Number(digits) > PORT_MAX);
+  const ports = [...text.matchAll(/(?<=^|:)\d+(?=[:/?#]|$)/g)];
+  const [high] = ports.find(([digits]) => Number(digits) > PORT_MAX) ?? [];
   return high === undefined ? '' : `; ${high.slice(0, 20)} is above the highest port, ${PORT_MAX}`;
 }

@@ -34,6 +34,10 @@ export function beginObservation(
   const reading = new AbortController();
   const asking = new AbortController();
   let allowedMs = READ_TIMEOUT_MS + sources.conditions.length * CONDITION_TIMEOUT_MS;
+  // Metrics first: they have been read.
+  const inOrder = [...sources.conditions.entries()].toSorted(
+    ([, one], [, other]) => Number(one.metricName === null) - Number(other.metricName === null),
+  );
   const cancels: (() => void)[] = [];
   /** Gives it less time, never more. */
   function limit({ readByMs }: ObserveLimits): void {
@@ -50,7 +54,7 @@ export function beginObservation(
       const exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal, isFresh);
       const readAtMs = clock.nowMs();
       const conditions: ConditionObservation[] = sources.conditions.map(() => ({ kind: 'notObserved' }));
-      for (const [index, condition] of sortMetricsFirst(sources.conditions)) {
+      for (const [index, condition] of inOrder) {
         const observation = await observeCondition(condition, exporter, clock, asking.signal);
         conditions[index] = observation;
         if (observation.kind === 'alive') break;
@@ -73,13 +77,6 @@ export function beginObservation(
       asking.abort('interrupted');
     },
   };
-}
-
-/** Metrics first: they have been read. */
-function sortMetricsFirst(conditions: readonly Condition[]): readonly (readonly [number, Condition])[] {
-  return [...conditions.entries()].toSorted(
-    ([, one], [, other]) => Number(one.metricName === null) - Number(other.metricName === null),
-  );
 }
 
 async function observeCondition(

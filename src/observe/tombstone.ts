@@ -44,8 +44,8 @@ async function readObservation(path: string, text: string): Promise<ConditionObs
   const fields = await parseFields(text);
   if (fields === null) return unknown('it cannot be read (half written?)');
   const died = findField(fields, 'Died');
-  const wasBorn = hasValue(findField(fields, 'Born'));
-  if (hasValue(died)) {
+  const wasBorn = findField(fields, 'Born') != null;
+  if (died != null) {
     const exitCode = findField(fields, 'ExitCode');
     const isKnown = wasBorn && typeof exitCode === 'number';
     const exit = isKnown ? `, exit code ${exitCode}` : '';
@@ -78,8 +78,4 @@ function findField(fields: ReadonlyMap<unknown, unknown>, name: string): unknown
   if (fields.has(name)) return fields.get(name);
   const key = [...fields.keys()].find((each) => typeof each === 'string' && each.toLowerCase() === name.toLowerCase());
   return key === undefined ? undefined : fields.get(key);
-}
-
-function hasValue(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

@@ -9,13 +9,13 @@ import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
 import {
   chooseCheckPauseMs,
-  chooseMaxAgeMs,
   choosePodAnswer,
   explainPodFailure,
   type FailedPodRequest,
   failPodRequest,
   type PodRequest,
   type PodRequestFailure,
+  type WantedPodAnswer,
 } from './pod-request.ts';
 import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
@@ -43,15 +43,8 @@ type ReadPod = { readonly kind: 'read'; readonly pod: Pod; readonly number: numb
 
 export type PodReadResult = ReadPod | FailedPodRequest;
 
-/** What a caller has, and wants. */
-type WantedPod = {
-  /** Since when its condition has been done, by `nowMs`; null: it is not. */
-  readonly doneSinceMs: number | null;
-  /** The newest answer that the caller saw; any other one of this poll is reused. */
-  readonly seenNumber: number;
-  /** Its reason is a string. */
-  readonly signal?: AbortSignal;
-};
+/** What a caller has, and wants; the reason of `signal` is a string. */
+type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
 
 export type PodReader = ReturnType<typeof openPodReader>;
 
@@ -65,9 +58,8 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
   let readCount = 0;
 
   /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
-  async function read({ doneSinceMs, seenNumber, signal }: WantedPod): Promise<PodReadResult> {
-    const maxAgeMs = chooseMaxAgeMs(doneSinceMs, nowMs());
-    const reused = choosePodAnswer(newest, failure, { maxAgeMs, seenNumber }, nowMs());
+  async function read({ signal, ...wanted }: WantedPod): Promise<PodReadResult> {
+    const reused = choosePodAnswer(newest, failure, wanted, nowMs());
     if (reused !== null) return reused;
     const failedCount = failure?.failedCount ?? 0;
     const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;

@@ -150,25 +150,26 @@ export function failPodRequest(
   };
 }
 
-/**
- * The newest answer or failure, to be reused; null: ask the server now. Answers younger than `maxAgeMs` are
- * reused, and so is any answer of this poll but `seenNumber`, the newest that the caller saw.
- */
+/** What a caller has, and wants. */
+export type WantedPodAnswer = {
+  /** Since when its condition has been done; null: it is not. */
+  readonly doneSinceMs: number | null;
+  /** The newest answer that the caller saw; any other one of this poll is reused. */
+  readonly seenNumber: number;
+};
+
+/** The newest answer or failure, to be reused; null: ask the server now. */
 export function choosePodAnswer<Answer extends { readonly number: number; readonly atMs: number }>(
   newest: Answer | null,
   failure: FailedPodRequest | null,
-  { maxAgeMs, seenNumber }: { readonly maxAgeMs: number; readonly seenNumber: number },
+  { doneSinceMs, seenNumber }: WantedPodAnswer,
   nowMs: number,
 ): Answer | FailedPodRequest | null {
   if (failure !== null) return nowMs < (failure.retryAtMs ?? 0) ? failure : null;
   if (newest === null) return null;
   const ageMs = nowMs - newest.atMs;
+  const maxAgeMs = doneSinceMs !== null && nowMs - doneSinceMs < DONE_URGENT_MS ? 0 : RUNNING_AGE_MS;
   return ageMs < maxAgeMs || (newest.number !== seenNumber && ageMs < SAME_POLL_MS) ? newest : null;
-}
-
-/** How old an answer may be for a condition that has been done since `doneSinceMs`; null: it is not done. */
-export function chooseMaxAgeMs(doneSinceMs: number | null, nowMs: number): number {
-  return doneSinceMs !== null && nowMs - doneSinceMs < DONE_URGENT_MS ? 0 : RUNNING_AGE_MS;
 }
 
 /** How long the check at the start waits until it asks again; null: believe the failure, or let it pass. */

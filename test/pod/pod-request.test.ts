@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   chooseCheckPauseMs,
-  chooseMaxAgeMs,
   choosePodAnswer,
   DONE_URGENT_MS,
   explainPodFailure,
@@ -131,32 +130,33 @@ for (const [retryAfterMs, jitter, pauseMs] of PAUSES) {
 const FAILED = failTimes(1, false);
 const UNPAUSED = { ...FAILED, retryAtMs: null };
 const NEWEST = { number: 3, atMs: 1_000 };
+const OLD = { number: 3, atMs: 1_001 + DONE_URGENT_MS - RUNNING_AGE_MS };
 
 type Choice = readonly [name: string, parameters: Parameters<typeof choosePodAnswer>, expected: unknown];
 
 const CHOICES: readonly Choice[] = [
-  ['nothing before', [null, null, { maxAgeMs: 5_000, seenNumber: 0 }, 1_000], null],
-  ['a young answer', [NEWEST, null, { maxAgeMs: 5_000, seenNumber: 3 }, 5_999], NEWEST],
-  ['an answer of just that age', [NEWEST, null, { maxAgeMs: 5_000, seenNumber: 3 }, 6_000], null],
-  ['the newest wanted', [NEWEST, null, { maxAgeMs: 0, seenNumber: 3 }, 1_000], null],
-  ['another answer of this poll', [NEWEST, null, { maxAgeMs: 0, seenNumber: 2 }, 1_249], NEWEST],
-  ['another answer of an earlier poll', [NEWEST, null, { maxAgeMs: 0, seenNumber: 2 }, 1_250], null],
-  ['a failure whose pause runs', [null, FAILED, { maxAgeMs: 5_000, seenNumber: 0 }, 1_999], FAILED],
-  ['a failure whose pause is over', [null, FAILED, { maxAgeMs: 5_000, seenNumber: 0 }, 2_000], null],
-  ['a failure after a young answer', [NEWEST, FAILED, { maxAgeMs: 5_000, seenNumber: 3 }, 1_500], FAILED],
-  ['a failure without a pause, at once', [null, UNPAUSED, { maxAgeMs: 0, seenNumber: 0 }, 0], null],
-  ['a failure without a pause', [null, UNPAUSED, { maxAgeMs: 0, seenNumber: 0 }, 1_000], null],
+  ['nothing before', [null, null, { doneSinceMs: null, seenNumber: 0 }, 1_000], null],
+  ['a young answer', [NEWEST, null, { doneSinceMs: null, seenNumber: 3 }, 5_999], NEWEST],
+  ['an answer of just that age', [NEWEST, null, { doneSinceMs: null, seenNumber: 3 }, 6_000], null],
+  ['the newest wanted', [NEWEST, null, { doneSinceMs: 1_000, seenNumber: 3 }, 1_000], null],
+  ['another answer of this poll', [NEWEST, null, { doneSinceMs: 1_000, seenNumber: 2 }, 1_249], NEWEST],
+  ['another answer of an earlier poll', [NEWEST, null, { doneSinceMs: 1_000, seenNumber: 2 }, 1_250], null],
+  [
+    'an answer since the end, still wanted new',
+    [OLD, null, { doneSinceMs: 1_000, seenNumber: 3 }, 1_000 + DONE_URGENT_MS - 1],
+    null,
+  ],
+  ['an answer long since the end', [OLD, null, { doneSinceMs: 1_000, seenNumber: 3 }, 1_000 + DONE_URGENT_MS], OLD],
+  ['a failure whose pause runs', [null, FAILED, { doneSinceMs: null, seenNumber: 0 }, 1_999], FAILED],
+  ['a failure whose pause is over', [null, FAILED, { doneSinceMs: null, seenNumber: 0 }, 2_000], null],
+  ['a failure after a young answer', [NEWEST, FAILED, { doneSinceMs: null, seenNumber: 3 }, 1_500], FAILED],
+  ['a failure without a pause, at once', [null, UNPAUSED, { doneSinceMs: 1_000, seenNumber: 0 }, 0], null],
+  ['a failure without a pause', [null, UNPAUSED, { doneSinceMs: 1_000, seenNumber: 0 }, 1_000], null],
 ];
 for (const [name, parameters, expected] of CHOICES) {
   test(`choosePodAnswer() with ${name}: ${expected === null ? 'asks' : 'reuses it'}`, () =>
     assert.equal(choosePodAnswer(...parameters), expected));
 }
-
-test('chooseMaxAgeMs() wants new answers for a while from the first that showed the end', () => {
-  assert.deepEqual([chooseMaxAgeMs(null, 1_000), chooseMaxAgeMs(1_000, 1_000)], [5_000, 0]);
-  assert.equal(chooseMaxAgeMs(1_000, 1_000 + DONE_URGENT_MS - 1), 0);
-  assert.equal(chooseMaxAgeMs(1_000, 1_000 + DONE_URGENT_MS), RUNNING_AGE_MS);
-});
 
 test('chooseCheckPauseMs() asks three times for what lasts, and not again for what may pass', () => {
   const pauses = [1, 2, 3].map((count) => chooseCheckPauseMs(failTimes(count, true), 1_200));

@@ -200,19 +200,17 @@ const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000;
  */
 export function readRetryAfter(headers: Headers, nowMs: number): number {
   const text = readFirst(headers['retry-after']);
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, RETRY_AFTER_MAX_MS);
-  const atMs = readDate(text);
-  if (atMs === null) return 0;
-  return Math.min(Math.max(0, atMs - (readDate(readFirst(headers['date'])) ?? nowMs)), RETRY_AFTER_MAX_MS);
+  const isCount = /^\d+$/.test(text);
+  const askedMs = isCount ? Number(text) * 1_000 : readDate(text) - (readDate(readFirst(headers['date'])) || nowMs);
+  return Math.min(Math.max(0, askedMs || 0), RETRY_AFTER_MAX_MS);
 }
 
 function readFirst(header: string | string[] | undefined): string {
   return ((Array.isArray(header) ? header[0] : header) ?? '').trim();
 }
 
-/** A date in one of the three forms of RFC 9110, 5.6.7, all UTC; other forms of Date.parse are rejected. */
-function readDate(text: string): number | null {
-  if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
-  const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
-  return Number.isNaN(atMs) ? null : atMs;
+/** A date in one of the three forms of RFC 9110, 5.6.7, all UTC; NaN for other forms of Date.parse. */
+function readDate(text: string): number {
+  const isDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text);
+  return isDate ? Date.parse(text.endsWith('GMT') ? text : `${text} GMT`) : Number.NaN;
 }
