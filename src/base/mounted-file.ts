@@ -66,8 +66,7 @@ export function listSecrets(headers: Headers): readonly string[] {
     .filter((text) => /^[\x20-\x7e]+$/.test(text));
   const passwords = basic.map((text) => text.slice(text.indexOf(':') + 1));
   const parts = values.flatMap((value) => value.split(/["'=;,\s]+/)).filter((part) => part.length >= PART_MIN_LENGTH);
-  const all = [...values, ...words, ...basic, ...passwords, ...parts];
-  return all.filter((secret) => secret.length >= SECRET_MIN_LENGTH);
+  return [...values, ...words, ...basic, ...passwords, ...parts].filter((text) => text.length >= SECRET_MIN_LENGTH);
 }
 
 /** A shorter text is no secret, and may be a part of any word. */

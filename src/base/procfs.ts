@@ -82,8 +82,7 @@ export async function describeNamespace(ownPid: number): Promise<string> {
 /** Whether another process of this name runs, PID 1 included: it may be this container's lastscrape. */
 export async function isRunningBeside(ownPid: number): Promise<boolean> {
   if (ownPid === 1 || (await readNamespace(ownPid)) === 'node') return false;
-  const own = await readStat(ownPid);
-  const first = await readStat(1);
+  const [own, first] = [await readStat(ownPid), await readStat(1)];
   if (typeof own === 'string') return false;
   if (typeof first !== 'string' && first.comm === own.comm) return true;
   const found = await findProcesses(own.comm, ownPid);

@@ -134,14 +134,8 @@ export async function pause(
   signals: readonly AbortSignal[] = [],
   { clock = SYSTEM_CLOCK, listen }: Pick<Limits, 'clock'> & { listen?: (end: () => void) => () => void } = {},
 ): Promise<void> {
-  const cancels: (() => void)[] = [];
-  await waitWithin<void>(
-    { timeoutMs, clock },
-    () => {},
-    (end) => {
-      for (const signal of signals) cancels.push(onAbort(signal, end));
-      if (listen !== undefined) cancels.push(listen(end));
-    },
-  );
-  for (const cancel of cancels) cancel();
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  const cancels = [callAfter(clock, timeoutMs, end), ...signals.map((signal) => onAbort(signal, end)), listen?.(end)];
+  await promise;
+  for (const cancel of cancels) cancel?.();
 }

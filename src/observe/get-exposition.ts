@@ -1,7 +1,7 @@
 // Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Never
 // says what it means.
 
-import { type ExchangeResult, openExchange, type Request } from '../base/net/exchange.ts';
+import { type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { Limits } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/accepts.ts';
@@ -39,8 +39,7 @@ export type ExpositionGetter = ReturnType<typeof openExpositionGetter>;
 const LINE_FEED = 0x0a;
 
 /** Opens a getter; connects at the first fetch. */
-export function openExpositionGetter(parts: GetterParts) {
-  const { url, isForServing, open = openExchange } = parts;
+export function openExpositionGetter({ url, isForServing, open = openExchange }: GetterParts) {
   const exchange = open(url);
   return {
     close: exchange.close,
@@ -96,7 +95,7 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
 }
 
 /** The type of a 200, or why its body cannot be used. */
-function readHead(headers: Parameters<NonNullable<Request['onAnswer']>>[1], isForServing: boolean): PageType | string {
+function readHead(headers: Headers, isForServing: boolean): PageType | string {
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.
   if (!['', 'identity'].includes(encoding.toLowerCase())) return `Content-Encoding ${encoding.slice(0, 40)}`;

@@ -16,35 +16,32 @@ export const processKind: ConditionKind = {
   meaning: 'no process of the pod is named NAME, by its comm or the base name of its argv[0]',
   read(name, { pid }) {
     if (!NAME.test(name)) return { problem: 'the name of a program without its folder, such as "nginx"' };
-    return { value: makeCondition(name, pid) };
+    const what = `process ${name}`;
+    const find = prepareThreadCall(() => findProcesses(name, pid));
+    const value: Condition = {
+      text: `process:${name}`,
+      metricName: null,
+      usesProcesses: true,
+      outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
+      async observe({ signal }) {
+        const result = await find({ timeoutMs: PROC_TIMEOUT_MS, signal });
+        if (result.kind === 'pending') return { kind: 'blind', why: `${what} unknown: ${result.why}` };
+        const found = result.value;
+        if (found.kind === 'unknown') {
+          const advice = "other users' processes must be shown: mount /proc without hidepid, or use another condition";
+          return { kind: 'blind', why: `${what} unknown: ${found.why}`, problem: `${what} cannot be seen; ${advice}` };
+        }
+        if (found.processes.length > 0) return { kind: 'alive', seen: `${what} runs` };
+        return { kind: 'done', seen: `no ${what}`, provesWasAlive: false };
+      },
+      check: () => findNamespaceProblem(pid),
+      async inspect() {
+        const found = await findProcesses(name, pid);
+        if (found.kind === 'unknown') return [`unknown: ${found.why}`];
+        if (found.processes.length === 0) return ['no such process runs'];
+        return [`runs as PID ${found.processes.map((each) => each.pid).join(', ')}`];
+      },
+    };
+    return { value };
   },
 };
-
-function makeCondition(name: string, ownPid: number): Condition {
-  const what = `process ${name}`;
-  const find = prepareThreadCall(() => findProcesses(name, ownPid));
-  return {
-    text: `process:${name}`,
-    metricName: null,
-    usesProcesses: true,
-    outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
-    async observe({ signal }) {
-      const result = await find({ timeoutMs: PROC_TIMEOUT_MS, signal });
-      if (result.kind === 'pending') return { kind: 'blind', why: `${what} unknown: ${result.why}` };
-      const found = result.value;
-      if (found.kind === 'unknown') {
-        const advice = "other users' processes must be shown: mount /proc without hidepid, or use another condition";
-        return { kind: 'blind', why: `${what} unknown: ${found.why}`, problem: `${what} cannot be seen; ${advice}` };
-      }
-      if (found.processes.length > 0) return { kind: 'alive', seen: `${what} runs` };
-      return { kind: 'done', seen: `no ${what}`, provesWasAlive: false };
-    },
-    check: () => findNamespaceProblem(ownPid),
-    async inspect() {
-      const found = await findProcesses(name, ownPid);
-      if (found.kind === 'unknown') return [`unknown: ${found.why}`];
-      if (found.processes.length === 0) return ['no such process runs'];
-      return [`runs as PID ${found.processes.map((each) => each.pid).join(', ')}`];
-    },
-  };
-}

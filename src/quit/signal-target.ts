@@ -106,8 +106,8 @@ function isAmong(all: readonly ProcessId[], one: ProcessId): boolean {
 
 function describeAnswer(answer: Answer | null): string {
   if (answer?.kind === 'failed') return answer.why;
-  const isSent = answer?.kind === 'signalled';
-  return isSent ? 'it outlived KILL: does it hang in the kernel (state D)?' : 'no signal could be sent';
+  if (answer?.kind !== 'signalled') return 'no signal could be sent';
+  return 'it outlived KILL: does it hang in the kernel (state D)?';
 }
 
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;

@@ -105,10 +105,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
     let wasSent = false;
     let bodyBytes = 0;
     const fail = (why: string) => resolve({ kind: 'failed', why, wasSent, status });
-    if (signal.aborted) {
-      fail(String(signal.reason));
-      return;
-    }
+    if (signal.aborted) return fail(String(signal.reason));
     client.dispatch(
       {
         method: request.method as 'GET',
