@@ -4,46 +4,34 @@ import { findIdentity, findIdentitySources, findJob } from '../../src/pod/identi
 
 type Known = Awaited<ReturnType<typeof findIdentity>>;
 
-const TABLE: readonly (readonly [
+const IN_POD = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+const NAMED = { ...IN_POD, POD_NAME: 'other', POD_NAMESPACE: 'mine' };
+const MASTER = 'demo-master-x7k2p';
+const KNOWN = { pod: MASTER, job: 'demo-master' };
+
+type Row = readonly [
   name: string,
   hostname: string,
   env: Readonly<Record<string, string>>,
   file: string | null,
   known: Known,
-])[] = [
+];
+const TABLE: readonly Row[] = [
   ['a laptop', 'thinkpad-x7k2p', {}, null, {}],
+  ['a pod with a token', MASTER, IN_POD, 'load', { namespace: 'load', ...KNOWN }],
+  ['a pod without a token', MASTER, IN_POD, null, KNOWN],
+  ['a pod with the downward API', MASTER, NAMED, 'load', { namespace: 'mine', pod: 'other' }],
   [
-    'a pod with a token',
-    'demo-master-x7k2p',
-    { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
-    'load',
-    { namespace: 'load', pod: 'demo-master-x7k2p', job: 'demo-master' },
-  ],
-  [
-    'a pod without a token',
-    'demo-master-x7k2p',
-    { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
-    null,
-    { pod: 'demo-master-x7k2p', job: 'demo-master' },
-  ],
-  [
-    'a pod with the downward API',
-    'demo-master-x7k2p',
-    { KUBERNETES_SERVICE_HOST: '10.0.0.1', POD_NAME: 'other', POD_NAMESPACE: 'mine' },
-    'load',
-    { namespace: 'mine', pod: 'other' },
-  ],
-  [
-    'a pod of an Indexed Job, whose host name is not its name',
+    'an Indexed Job, whose host name is no pod',
     'render-3',
-    { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
+    IN_POD,
     'load',
     { namespace: 'load', hostname: 'render-3' },
   ],
   [
-    'a pod of an Indexed Job with the downward API',
+    'an Indexed Job with the downward API',
     'render-3',
-    { KUBERNETES_SERVICE_HOST: '10.0.0.1', POD_NAME: 'render-3-x7k2p' },
+    { ...IN_POD, POD_NAME: 'render-3-x7k2p' },
     null,
     { pod: 'render-3-x7k2p', job: 'render' },
   ],
