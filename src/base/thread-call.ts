@@ -1,6 +1,6 @@
-// Calls to file systems and name services run on a thread of libuv, and nothing can end one that hangs. One
-// at a time for each purpose, its late answer used if the next one hangs as well, and never so many that
-// no thread is left.
+// Calls to file systems and name services run on a thread of libuv, and nothing can end one that hangs. So
+// each purpose has one at a time, whose late answer serves if the next one hangs as well, and the last thread
+// is left to others.
 
 import { type Limits, type WaitResult, waitFor } from './waits.ts';
 

@@ -24,7 +24,7 @@ export type HttpTargetOptions = {
   readonly method: string;
   /** `http:`; its user and password are not sent: a Basic authorization is a header. */
   readonly url: URL;
-  /** Sent besides the usual ones; their values are never printed. */
+  /** Sent in addition to the usual ones; their values are never printed. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports of its service, on the same host: it is gone only when they refuse as well. Default: none. */
   readonly servicePorts?: readonly number[];

@@ -42,7 +42,7 @@ const SELECTIONS: readonly (readonly [string, Parameters<typeof selectNames>, st
   ['every one but itself', [POD, '*'], 'load proxy'],
   ['every one but the sidecars and itself', [POD, '*', ['proxy']], 'load'],
   ['a native sidecar among the sidecars', [POD, '*', ['native', 'proxy']], 'load'],
-  ['itself, where the mounts tell it', [UNNAMED, '*', [], 'watcher'], 'load'],
+  ['every one but itself, by the mounts', [UNNAMED, '*', [], 'watcher'], 'load'],
   [
     'a main container that is named lastscrape',
     [makePod({ lastscrape: ALIVE, watcher: ALIVE }), '*', [], 'watcher'],

@@ -321,7 +321,7 @@ test('read() is refused where nothing listens', { skip }, async () => {
   );
 });
 
-test('read() says what is missing, without asking anybody', { skip }, async () => {
+test('read() says what is missing, and asks no server', { skip }, async () => {
   const cases: readonly (readonly [Record<string, string>, RegExp])[] = [
     [{ KUBERNETES_SERVICE_HOST: '' }, /^KUBERNETES_SERVICE_HOST is not set; this must run in a pod of Kubernetes$/],
     [

@@ -89,7 +89,7 @@ for (const [failure, why, problem, isLasting] of EXPLAINED) {
   });
 }
 
-test('explainPodFailure() names the default account where the token does not tell', () => {
+test('explainPodFailure() names the default account where the token does not name one', () => {
   const { problem } = explainPodFailure({ kind: 'status', status: 403, message: '' }, { ...REQUEST, account: null });
   assert.match(problem, /^the API server forbids this service account to get .*--serviceaccount=load-tests:default /);
 });
@@ -107,9 +107,10 @@ test('failPodRequest() asks ever less often, and the longest pause repeats', () 
 });
 
 test('failPodRequest() reports lasting problems at once, others from the fourth time on', () => {
-  const told = (isLasting: boolean) => [1, 2, 3, 4, 5].map((count) => failTimes(count, isLasting).problem !== null);
-  assert.deepEqual(told(true), [true, true, true, true, true]);
-  assert.deepEqual(told(false), [false, false, false, true, true]);
+  const isReported = (isLasting: boolean) =>
+    [1, 2, 3, 4, 5].map((count) => failTimes(count, isLasting).problem !== null);
+  assert.deepEqual(isReported(true), [true, true, true, true, true]);
+  assert.deepEqual(isReported(false), [false, false, false, true, true]);
 });
 
 const PAUSES: readonly (readonly [retryAfterMs: number, jitter: number, pauseMs: number])[] = [

@@ -65,7 +65,7 @@ export function cachePath(folder: string): string {
   return join(readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'lastscrape', folder);
 }
 
-/** The Nodes that the npm package is tried with, besides the checkout's: the oldest that it takes, and the newest. */
+/** The Nodes that the npm package is tried with, in addition to the checkout's: the oldest that it takes, and the newest. */
 export const OTHER_NODES = ['22.23.3', '26.10.0'] as const;
 
 export function otherNodePath(version: string): string {
