@@ -157,7 +157,7 @@ const HINTS: readonly (readonly [preset: string, answer: Answer, hint: RegExp])[
   ['dapr', answered(404), /not the HTTP port of daprd/],
   ['consul-dataplane', DISABLED, /enable-sidecar-proxy-lifecycle/],
   ['consul-dataplane', answered(404), /graceful-shutdown-path/],
-  ['consul-dataplane', answered(200), /QUIT_TIMEOUT must be longer$/],
+  ['consul-dataplane', answered(200), /^it answered 200: it waits .*QUIT_TIMEOUT must be longer$/],
   ['vault-agent', answered(404), /enable_quit = true/],
   ['vault-agent', answered(400), /TLS/],
   ['prometheus', answered(403), /switched off; it needs --web\.enable-lifecycle$/],
