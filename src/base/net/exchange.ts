@@ -50,8 +50,8 @@ const OTHER_BODY_MAX_BYTES = 1024 * 1024;
 /** The peer closed or reset the connection (UND_ERR_SOCKET is undici's "other side closed"). */
 const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 
-/** The message of the error by which undici learns that nothing listens. */
-const REFUSED = 'nothing listens there';
+/** By which undici learns that nothing listens. */
+const REFUSED = new Error('nothing listens there');
 
 /** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
 export function openExchange(origin: URL, connect: Dial = dial) {
@@ -68,7 +68,7 @@ export function openExchange(origin: URL, connect: Dial = dial) {
     bodyTimeout: 0,
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
-        if (result.kind !== 'open') return callback(new Error(result.kind === 'refused' ? REFUSED : result.why), null);
+        if (result.kind !== 'open') return callback(result.kind === 'refused' ? REFUSED : new Error(result.why), null);
         expectAnswer = rewriteReads(result.socket);
         callback(null, result.socket);
       });
@@ -137,7 +137,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
           resolve({ kind: 'answered', status: status ?? 0, contentType });
         },
         onResponseError(_, error) {
-          if (error.message === REFUSED) resolve({ kind: 'refused' });
+          if (error === REFUSED) resolve({ kind: 'refused' });
           else if (wasSent && status === null && DROP_CODES.includes(readCode(error))) resolve({ kind: 'dropped' });
           else fail(describeError(error));
         },
