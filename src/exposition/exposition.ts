@@ -3,6 +3,7 @@
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { copyText, cut, findNearest } from '../base/text.ts';
+import { formatLabels } from './exposition-text.ts';
 import type { Format, TextFormat } from './format.ts';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
 import type { BodyReader } from './line-cutter.ts';
@@ -36,7 +37,7 @@ export type Exposition = {
   readonly isFront: boolean;
 };
 
-export type ExpositionReader = BodyReader<void, Exposition> & { readonly sizeBytes: number };
+export type ExpositionReader = BodyReader<void, Exposition>;
 
 const AGGREGATED: readonly Label[] = [
   ['method', ''],
@@ -55,24 +56,23 @@ export function openExposition(
 ): ExpositionReader {
   const prefix = metricNames.find((name) => name.endsWith(UP))?.slice(0, -UP.length) ?? 'locust';
   const metrics = new Map(metricNames.map((name) => [name, [] as (FoundSample | null)[]]));
-  const requests = wantOne(`${prefix}_requests_num_requests`, AGGREGATED);
-  const failures = wantOne(`${prefix}_requests_num_failures`, AGGREGATED);
-  const users = wantOne(`${prefix}_users`, []);
-  const finished = wantOne('promhttp_metric_handler_requests_total', [['code', '200']]);
-  const inFlight = wantOne('promhttp_metric_handler_requests_in_flight', []);
+  const requests = findNumber(`${prefix}_requests_num_requests`, AGGREGATED);
+  const failures = findNumber(`${prefix}_requests_num_failures`, AGGREGATED);
+  const users = findNumber(`${prefix}_users`, []);
+  const finished = findNumber('promhttp_metric_handler_requests_total', [['code', '200']]);
+  const inFlight = findNumber('promhttp_metric_handler_requests_in_flight', []);
+  // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
+  const row = findFirst({ name: `${prefix}_requests_`, isPrefix: true }, ['method', 'name']);
+  const front = findFirst({ name: 'lastscrape_build_info' }, ['version']);
   const selections = selectors.map(openSelection);
   const names = openNames();
-  // Other programs have other labels in such rows (fixtures/recordings, locust_exporter 0.4.0 to 0.5.2).
-  const hasRequests = wantNames(`${prefix}_requests_`, ['method', 'name'], true);
-  const isFront = wantNames('lastscrape_build_info', ['version'], false);
-  let sizeBytes = 0;
   const filter = openSampleFilter(
     [
       ...[...metrics].map(([name, found]) => ({
         name,
         onSample: (sample: FoundSample | null) => found.push(sample) < 2,
       })),
-      ...[hasRequests, isFront, requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
+      ...[row, front, requests, failures, users, finished, inFlight].map(({ wanted }) => wanted),
       ...selections.flatMap(({ wanted }) => wanted),
       ...(selections.length === 0 ? [] : names.wanted),
     ],
@@ -80,66 +80,47 @@ export function openExposition(
   );
 
   return {
-    get sizeBytes() {
-      return sizeBytes;
-    },
-    write(chunk) {
-      sizeBytes += chunk.length;
-      filter.write(chunk);
-    },
+    write: filter.write,
     end() {
       filter.end();
-      const finishedCount = finished.found.value;
-      const inFlightCount = inFlight.found.value;
+      const [finishedCount, inFlightCount] = [finished.value(), inFlight.value()];
       return {
         metrics: new Map([...metrics].map(([name, found]) => [name, chooseReading(found)])),
         selected: selections.map(({ end }) => end(names.found)),
-        hasRequests: hasRequests.found.isThere,
-        requests: requests.found.value,
-        failures: failures.found.value,
-        users: users.found.value,
+        hasRequests: row.value() !== null,
+        requests: requests.value(),
+        failures: failures.value(),
+        users: users.value(),
         scrapes: finishedCount === null || inFlightCount === null ? null : { finishedCount, inFlightCount },
-        isFront: isFront.found.isThere,
+        isFront: front.value() !== null,
       };
     },
   };
 }
 
-/** Keeps the first sample with exactly these labels, in any order, whose value can be reported. */
-function wantOne(name: string, labels: readonly Label[]) {
-  const found: { value: number | null } = { value: null };
-  const wanted: WantedSample = {
-    name,
-    contains: labels.filter(([, text]) => text !== '').map(([, text]) => `"${text}"`),
-    onSample(sample) {
-      if (sample === null || !hasExactly(sample.labels, labels)) return true;
-      if (!Number.isFinite(sample.value) || sample.value < 0) return true;
-      found.value = sample.value;
-      return false;
-    },
-  };
-  return { found, wanted };
+/** Finds the first sample that `isMeant`, with labels of exactly these names, in any order. */
+function findFirst(
+  { contains = [], ...wanted }: Omit<WantedSample, 'onSample'>,
+  names: readonly string[],
+  isMeant: (sample: FoundSample) => boolean = () => true,
+) {
+  let value: number | null = null;
+  function onSample(sample: FoundSample | null): boolean {
+    const labels = sample?.labels ?? [];
+    const hasNames = labels.length === names.length && names.every((name) => labels.some(([each]) => each === name));
+    if (sample !== null && hasNames && isMeant(sample)) value = sample.value;
+    return value === null;
+  }
+  return { value: () => value, wanted: { ...wanted, contains: [...names, ...contains], onSample } };
 }
 
-/** Finds a sample with labels of exactly these names, in any order. */
-function wantNames(name: string, names: readonly string[], isPrefix: boolean) {
-  const found = { isThere: false };
-  const wanted: WantedSample = {
-    name,
-    isPrefix,
-    contains: names,
-    onSample(sample) {
-      const labels = sample?.labels ?? [];
-      found.isThere = labels.length === names.length && names.every((each) => labels.some(([label]) => label === each));
-      return !found.isThere;
-    },
-  };
-  return { found, wanted };
-}
-
-function hasExactly(labels: readonly Label[], wanted: readonly Label[]): boolean {
-  const isThere = ([name, value]: Label) => labels.some(([each, text]) => each === name && text === value);
-  return labels.length === wanted.length && wanted.every(isThere);
+/** Finds the first sample with exactly these labels whose value can be reported. */
+function findNumber(name: string, labels: readonly Label[]) {
+  return findFirst(
+    { name, contains: quotePlain(labels) },
+    labels.map(([label]) => label),
+    (sample) => Number.isFinite(sample.value) && sample.value >= 0 && hasLabels(sample.labels, labels),
+  );
 }
 
 function chooseReading(found: readonly (FoundSample | null)[]): Reading {
@@ -178,8 +159,6 @@ export type SelectorReading =
 
 /** How many names, and lines of one name, are compared with an entry. */
 const COMPARED_COUNT = 100;
-/** A longer line is not compared, in characters: an entry keeps as many as are compared. */
-const COMPARED_LINE_LENGTH = 300;
 /** A longer name or label set is cut, in characters. */
 const COMPARED_LENGTH = 100;
 /** A name with less in common is another metric: `locust_up` has 0.42 of `locust_request_fail_ratio`. */
@@ -209,67 +188,56 @@ function shorten(text: string): string {
   return copyText(cut(text, COMPARED_LENGTH));
 }
 
-/** The labels of a line as written, with their braces; not those of an exemplar. */
-function takeLabels(line: string): string {
-  return shorten(/\{.*\}/.exec(line.replace(/(^[^{]*|\} *[^\s}]+(?: [\d.]+)?) # \{.*/, '$1'))?.[0] ?? '{}');
-}
-
 /** Opens the search of one body for the sample that an entry of LASTSCRAPE_FAIL_IF selects. */
-export function openSelection({ name, labels }: Selector) {
-  let isThere = false;
+function openSelection({ name, labels }: Selector) {
   let isUnreadable = false;
-  const values: number[] = [];
-  const matches: string[] = [];
-  const lines: string[] = [];
-  const others = {
-    name,
-    onLine: (line: string) => lines.push(line.length > COMPARED_LINE_LENGTH ? '' : line) < COMPARED_COUNT,
-  };
-  const named: WantedSample = {
+  const matches: FoundSample[] = [];
+  const others: string[] = [];
+  const other: WantedSample = {
     name,
     onSample(sample) {
-      isThere = sample !== null;
-      return !isThere;
+      if (sample !== null) others.push(showLabels(sample));
+      return matches.length === 0 && others.length < COMPARED_COUNT;
     },
   };
   const matching: WantedSample = {
     name,
-    contains: labels.flatMap(([, text]) => (isPlain(text) ? [`"${text}"`] : [])),
-    onSample(sample, line) {
+    contains: quotePlain(labels),
+    onSample(sample) {
       if (sample === null) isUnreadable = true;
-      else if (hasLabels(sample.labels, labels)) {
-        values.push(sample.value);
-        matches.push(takeLabels(line));
-      }
-      return !isUnreadable && values.length < 2;
+      else if (hasLabels(sample.labels, labels)) matches.push(sample);
+      return !isUnreadable && matches.length < 2;
     },
     onTooLong() {
       isUnreadable = true;
     },
   };
   return {
-    wanted: [named, matching, others],
+    wanted: [matching, other],
     end(names: ReadonlySet<string>): SelectorReading {
       if (isUnreadable) return { kind: 'none' };
-      if (!isThere) return withNearest('none', findNearest(name, [...names], NAME_SCORE));
-      const [value] = values;
-      if (value !== undefined) return values.length === 1 ? { kind: 'value', value } : withNearest('several', matches);
-      const asked = `{${labels.map(([label, text]) => `${label}="${text}"`).join()}}`;
-      const sets = new Set(lines.filter(Boolean).map(takeLabels));
-      return withNearest('unmatched', findNearest(asked, [...sets], 0));
+      const [match, second] = matches;
+      if (second !== undefined) return withNearest('several', matches.map(showLabels));
+      if (match !== undefined) return { kind: 'value', value: match.value };
+      if (others.length === 0) return withNearest('none', findNearest(name, [...names], NAME_SCORE));
+      return withNearest('unmatched', findNearest(showLabels({ labels }), [...new Set(others)], 0));
     },
   };
+}
+
+function showLabels({ labels }: Pick<FoundSample, 'labels'>): string {
+  return shorten(formatLabels(labels));
 }
 
 function withNearest(kind: 'none' | 'unmatched' | 'several', nearest: readonly string[]): SelectorReading {
   return nearest.length === 0 ? { kind } : { kind, nearest };
 }
 
-/** Whether a value can be written in only one way: not if it is empty (may be missing), or has escapes. */
-function isPlain(text: string): boolean {
-  return text !== '' && !/[\\"\n]/.test(text);
+/** The values that can be written in only one way: not empty ones (may be missing), nor those with escapes. */
+function quotePlain(labels: readonly Label[]): readonly string[] {
+  return labels.flatMap(([, text]) => (/^$|[\\"\n]/.test(text) ? [] : [`"${text}"`]));
 }
 
-function hasLabels(labels: Selector['labels'], wanted: Selector['labels']): boolean {
+function hasLabels(labels: readonly Label[], wanted: readonly Label[]): boolean {
   return wanted.every(([name, value]) => (labels.findLast(([each]) => each === name)?.[1] ?? '') === value);
 }

@@ -494,13 +494,6 @@ test('openExposition() reads the longest lines, whatever they are made of, witho
   }
 });
 
-test('openExposition() knows how large the body was', () => {
-  const exposition = openExposition([]);
-  exposition.write(Buffer.alloc(10));
-  exposition.write(Buffer.alloc(5));
-  assert.equal(exposition.sizeBytes, 15);
-});
-
 // The same bodies every time, so that a red run is the change's fault; LASTSCRAPE_TEST_SEED=NUMBER makes others.
 const FUZZ_BODIES_COUNT = 3_000;
 

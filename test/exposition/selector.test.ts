@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openExposition, openSelection, type Selector, type SelectorReading } from '../../src/exposition/exposition.ts';
-import { LINE_MAX_BYTES, type WantedSample } from '../../src/exposition/sample-filter.ts';
+import { openExposition, type Selector, type SelectorReading } from '../../src/exposition/exposition.ts';
+import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 /** Reads the body whole and byte by byte, which must be the same. */
@@ -83,20 +83,11 @@ for (const [what, body, labels, reading] of CASES) {
 }
 
 test('openExposition() takes a line that is too long for one that cannot be read', () => {
-  const long = `a{c="${'x'.repeat(LINE_MAX_BYTES)}",b="c"} 1\n`;
-  assert.deepEqual([select(long, 'a', { b: 'c' }), select(`a{b="c"} 2\n${long}`, 'a', { b: 'c' })], ['none', 'none']);
-  assert.equal(select(`${long}b 2\n`, 'b'), 2);
-});
-
-test('openSelection() wants no further line once nothing can change what it says', () => {
-  const wantsMore = (...values: readonly (string | null)[]) => {
-    const [, matching]: readonly WantedSample[] = openSelection({ name: 'a', labels: [['b', 'c']] }).wanted;
-    return values.map((value) =>
-      matching?.onSample?.(value === null ? null : { labels: [['b', value]], value: 1 }, ''),
-    );
-  };
-  assert.deepEqual(wantsMore('d', 'c', 'd', 'c'), [true, true, true, false]);
-  assert.deepEqual(wantsMore('d', null), [true, false]);
+  for (const length of [LINE_MAX_BYTES, 3 * LINE_MAX_BYTES]) {
+    const long = `a{c="${'x'.repeat(length)}",b="c"} 1\n`;
+    const found = [long, `a{b="c"} 2\n${long}`].map((body) => select(body, 'a', { b: 'c' }));
+    assert.deepEqual([...found, select(`${long}b 2\n`, 'b')], ['none', 'none', 2]);
+  }
 });
 
 test('openExposition() selects many entries in one pass, each for itself', () => {
@@ -138,7 +129,6 @@ const NEAREST: readonly (readonly [what: string, body: string | Uint8Array, sele
     ['a name of a page without types', 'rows_total 1\n', { name: 'row_total', labels: [] }, ['rows_total']],
     ['no name', STOPPED, { name: 'temperature_celsius', labels: [] }],
     ['labels', STOPPED, { name: REQUESTS, labels: [['name', 'aggregated']] }, ['{method="",name="Aggregated"}']],
-    ['nothing of a long line', `a{b="${'x'.repeat(300)}"} 1\n`, { name: 'a', labels: [['b', 'c']] }],
     ['labels of a sample without any', 'a 1\n', { name: 'a', labels: [['b', 'c']] }, ['{}']],
     ['two that match', 'a{b="c"} 1\na{b="d"} 2\na{b="e"} 3\n', { name: 'a', labels: [] }, ['{b="c"}', '{b="d"}']],
     [
