@@ -15,165 +15,137 @@ const VARINT_MAX_BYTES = 10;
 const NAME_TAG = (1 << 3) | 2;
 /** The field `metric`, length-delimited. */
 const METRIC_TAG = (4 << 3) | 2;
-const [VARINT, FIXED64, DELIMITED, FIXED32] = [0, 1, 2, 5];
+const [VARINT, DELIMITED] = [0, 2];
+/** By wire type, what follows the tag and a varint. */
+const FIXED_BYTES: Readonly<Record<number, number>> = { [VARINT]: 0, 1: 8, 5: 4 };
+
+const CUT = 'the last message is cut';
+
+/** Where a body is read. */
+type Cursor = { chunk: Uint8Array; at: number; beforeBytes: number };
+/** Yields where it needs the next chunk: why the body is broken if none comes; null: it is not. */
+type Steps<Read> = Generator<string | null, Read>;
+
+function* readVarint(cursor: Cursor): Steps<number> {
+  let value = 0;
+  for (let count = 0; count < VARINT_MAX_BYTES; count++) {
+    while (cursor.at === cursor.chunk.length) yield CUT;
+    const byte = cursor.chunk[cursor.at++] as number;
+    value += (byte & 0x7f) * 0x80 ** count;
+    if (byte < 0x80) return value;
+  }
+  return yield* stop('a number of more than 64 bits');
+}
+
+/** Reads a field; `take` gets it piece by piece. */
+function* passField(cursor: Cursor, sizeBytes: number, take?: (piece: Uint8Array) => void): Steps<void> {
+  for (let leftBytes = sizeBytes; leftBytes > 0; ) {
+    while (cursor.at === cursor.chunk.length) yield CUT;
+    const end = Math.min(cursor.at + leftBytes, cursor.chunk.length);
+    take?.(cursor.chunk.subarray(cursor.at, end));
+    leftBytes -= end - cursor.at;
+    cursor.at = end;
+  }
+}
+
+function* stop(why: string): Steps<never> {
+  for (;;) yield why;
+}
+
+/** Walks the messages of a body, until they are broken: `write` is false then, and `end` says why. */
+function openWalk(readMessage: (cursor: Cursor) => Steps<void>): BodyReader<boolean, string | null> {
+  const cursor: Cursor = { chunk: new Uint8Array(0), at: 0, beforeBytes: 0 };
+  let why: string | null = null;
+  function* walk(): Steps<never> {
+    for (;;) {
+      while (cursor.at === cursor.chunk.length) yield null;
+      yield* readMessage(cursor);
+    }
+  }
+  const steps = walk();
+  return {
+    write(chunk) {
+      cursor.beforeBytes += cursor.chunk.length;
+      cursor.chunk = chunk;
+      cursor.at = 0;
+      why = steps.next().value;
+      return why === null || why === CUT;
+    },
+    end: () => why,
+  };
+}
 
 /** Gets the messages of a body; `at`: where in the chunk. */
 type MessageSink = {
   /** The name has been read. */
-  readonly onName: (name: string) => void;
-  /** The message ends before `at`; `hasMetric`: it has at least one. */
-  readonly onEnd: (hasMetric: boolean, at: number) => void;
+  readonly onName?: (name: string) => void;
+  /** The message ends before `at`; `family`: its name if it has a metric. */
+  readonly onEnd: (at: number, family: string | null) => void;
 };
 
-/** What the next bytes are. */
-type Part = 'length' | 'tag' | 'varint' | 'nameLength' | 'fieldLength' | 'name' | 'rest';
-
-/** Walks the messages of a body, until they are broken: `write` is false then, and `end` says why. */
 function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, string | null> {
-  let why: string | null = null;
-  let part: Part = 'length';
-  /** What is left of the field whose bytes come. */
-  let fieldBytes = 0;
-  const message = { leftBytes: 0, hasName: false, hasMetric: false };
-  const name = openByteBuffer(NAME_MAX_BYTES);
-  const varint = openVarint();
-
-  /** Takes one byte of a varint, and the varint if it was the last. */
-  function takeByte(byte: number): void {
-    if (part !== 'length' && --message.leftBytes < 0) why = 'a field beyond the end of its message';
-    const value = varint.take(byte);
-    if (value !== null) takeVarint(value);
-    else if (varint.sizeBytes() === VARINT_MAX_BYTES) why = 'a number of more than 64 bits';
-  }
-  function takeVarint(value: number): void {
-    if (why !== null) return;
-    if (part === 'length') beginMessage(value);
-    else if (part === 'tag') takeTag(value);
-    else if (part === 'varint') part = 'tag';
-    else beginField(value, part === 'nameLength');
-  }
-  function beginMessage(sizeBytes: number): void {
-    if (sizeBytes === 0 || sizeBytes > MESSAGE_MAX_BYTES) why = `a message of ${sizeBytes} bytes`;
-    Object.assign(message, { leftBytes: sizeBytes, hasName: false, hasMetric: false });
-    part = 'tag';
-  }
-  function takeTag(tag: number): void {
-    const isName = !message.hasName && tag === NAME_TAG;
-    message.hasMetric ||= tag === METRIC_TAG;
-    const wire = tag % 8;
-    if (!message.hasName && !isName) why = 'a message that does not begin with its name';
-    else if (wire === DELIMITED) part = isName ? 'nameLength' : 'fieldLength';
-    else if (wire === VARINT) part = 'varint';
-    else if (wire === FIXED64) beginField(8, false);
-    else if (wire === FIXED32) beginField(4, false);
-    else why = `a field of the unknown type ${wire}`;
-  }
-  function beginField(sizeBytes: number, isName: boolean): void {
-    fieldBytes = sizeBytes;
-    message.leftBytes -= sizeBytes;
-    part = isName ? 'name' : 'rest';
-    if (message.leftBytes < 0) why = 'a field beyond the end of its message';
-    else if (isName && (sizeBytes === 0 || sizeBytes > NAME_MAX_BYTES)) why = `a name of ${sizeBytes} bytes`;
-    else if (sizeBytes === 0) part = 'tag';
-  }
-  function endField(): void {
-    if (part === 'name') {
-      message.hasName = true;
-      onName(name.take().toString());
-    }
-    part = 'tag';
-  }
-
-  return {
-    write(chunk) {
-      for (let at = 0; at < chunk.length && why === null; ) {
-        if (part === 'name' || part === 'rest') {
-          const end = Math.min(chunk.length, at + fieldBytes);
-          if (part === 'name') name.append(chunk.subarray(at, end));
-          fieldBytes -= end - at;
-          at = end;
-          if (fieldBytes === 0) endField();
-        } else {
-          takeByte(chunk[at++] as number);
-        }
-        if (part !== 'tag' || message.leftBytes > 0 || varint.sizeBytes() > 0 || why !== null) continue;
-        part = 'length';
-        onEnd(message.hasMetric, at);
+  const held = openByteBuffer(NAME_MAX_BYTES);
+  return openWalk(function* (cursor) {
+    const sizeBytes = yield* readVarint(cursor);
+    if (sizeBytes === 0 || sizeBytes > MESSAGE_MAX_BYTES) yield* stop(`a message of ${sizeBytes} bytes`);
+    const endBytes = cursor.beforeBytes + cursor.at + sizeBytes;
+    const findLeft = () => endBytes - cursor.beforeBytes - cursor.at;
+    let name = '';
+    let hasMetric = false;
+    while (findLeft() > 0) {
+      const tag = yield* readVarint(cursor);
+      if (name === '' && tag !== NAME_TAG) yield* stop('a message that does not begin with its name');
+      const fieldBytes = yield* readFieldSize(cursor, tag % 8);
+      if (fieldBytes > findLeft()) yield* stop('a field beyond the end of its message');
+      hasMetric ||= tag === METRIC_TAG;
+      if (name !== '') {
+        yield* passField(cursor, fieldBytes);
+        continue;
       }
-      return why === null;
-    },
-    end() {
-      if (part !== 'length' || varint.sizeBytes() > 0) why ??= 'the last message is cut';
-      return why;
-    },
-  };
+      if (fieldBytes === 0 || fieldBytes > NAME_MAX_BYTES) yield* stop(`a name of ${fieldBytes} bytes`);
+      yield* passField(cursor, fieldBytes, held.append);
+      name = held.take().toString();
+      onName?.(name);
+    }
+    onEnd(cursor.at, hasMetric ? name : null);
+  });
 }
 
-/** Reads varints byte by byte. */
-function openVarint() {
-  let value = 0;
-  let factor = 1;
-  let sizeBytes = 0;
-  return {
-    /** Of the one that has begun. */
-    sizeBytes: () => sizeBytes,
-    /** The varint, with its last byte. */
-    take(byte: number): number | null {
-      value += (byte & 0x7f) * factor;
-      factor *= 0x80;
-      sizeBytes += 1;
-      if (byte >= 0x80) return null;
-      const taken = value;
-      value = 0;
-      factor = 1;
-      sizeBytes = 0;
-      return taken;
-    },
-  };
+/** How many bytes of a field of this wire type follow. */
+function* readFieldSize(cursor: Cursor, wire: number): Steps<number> {
+  if (wire === DELIMITED) return yield* readVarint(cursor);
+  if (wire === VARINT) yield* readVarint(cursor);
+  return FIXED_BYTES[wire] ?? (yield* stop(`a field of the unknown type ${wire}`));
 }
 
 /** Finds out whether a body ends with a message, by their lengths alone. */
-export function openMessageEnds(): BodyReader<void, boolean> {
-  let leftBytes = 0;
-  const varint = openVarint();
-  return {
-    write(chunk) {
-      for (let at = 0; at < chunk.length; ) {
-        const count = Math.min(leftBytes, chunk.length - at);
-        leftBytes -= count;
-        at += count;
-        if (count === 0) leftBytes = varint.take(chunk[at++] as number) ?? 0;
-      }
-    },
-    end: () => leftBytes === 0 && varint.sizeBytes() === 0,
-  };
+export function openMessageEnds(): BodyReader<unknown, boolean> {
+  const { write, end } = openWalk(function* (cursor) {
+    yield* passField(cursor, yield* readVarint(cursor));
+  });
+  return { write, end: () => end() === null };
 }
 
 /** Opens the check of one body: every message is whole, and one has a metric; else its end says why. */
 export function openMessageCheck(): BodyReader<unknown, string | null> {
   let hasAny = false;
-  const walk = openMessageWalk({
-    onName() {},
-    onEnd(hasMetric) {
-      hasAny ||= hasMetric;
+  const { write, end } = openMessageWalk({
+    onEnd(_, family) {
+      hasAny ||= family !== null;
     },
   });
-  return { write: walk.write, end: () => walk.end() ?? (hasAny ? null : 'no sample') };
+  return { write, end: () => end() ?? (hasAny ? null : 'no sample') };
 }
 
 /** Opens the scan of one body; its end returns the names of the messages that have a metric. */
 export function openMessageScan(): BodyReader<unknown, ReadonlySet<string>> {
   const families = new Set<string>();
-  let newest = '';
-  const walk = openMessageWalk({
-    onName(name) {
-      newest = name;
-    },
-    onEnd(hasMetric) {
-      if (hasMetric) families.add(newest);
+  const { write } = openMessageWalk({
+    onEnd(_, family) {
+      if (family !== null) families.add(family);
     },
   });
-  return { write: walk.write, end: () => families };
+  return { write, end: () => families };
 }
 
 /** Opens the filter of one body: returns the messages that are kept; nothing after one that is broken. */
@@ -198,7 +170,7 @@ export function openMessageFilter(isKept: (family: string) => boolean): BodyFilt
       const start = held.take();
       if (isWanted && start.length > 0) kept.push(start);
     },
-    onEnd(_, at) {
+    onEnd(at) {
       take(at);
       isWanted = null;
     },
