@@ -1,6 +1,8 @@
 // Writes the text format 0.0.4 as Go's client library does: its numbers, escapes and headers. Pure.
 // Source: client_golang 1.11 and Go's strconv, as the recordings of locust_exporter show them.
 
+import { type Label, NAME } from './lexer.ts';
+
 /** One line of a family. */
 export type Sample = {
   /** With their braces (`formatLabels`); empty: none. */
@@ -27,15 +29,32 @@ export function makeGauge(name: string, help: string, value: number): Family {
 export function* listLines({ name, help, type, samples }: Family): Generator<string> {
   let isFirst = true;
   for (const { labels, value, suffix = '' } of samples) {
-    if (isFirst) yield `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    if (isFirst) yield formatHead(name, type, help);
     isFirst = false;
     yield `${name}${suffix}${labels} ${formatGoFloat(value)}\n`;
   }
 }
 
+/** The lines before a family's samples; null: no HELP line. */
+export function formatHead(name: string, type: string, help: string | null): string {
+  const written = formatName(name);
+  return `${help === null ? '' : `# HELP ${written} ${escapeHelp(help)}\n`}# TYPE ${written} ${type}\n`;
+}
+
 /** Labels in the order given; Go sorts them by name. */
-export function formatLabels(labels: readonly (readonly [name: string, value: string])[]): string {
-  return `{${labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',')}}`;
+export function formatLabels(labels: readonly Label[]): string {
+  return `{${labels.map(formatLabel).join(',')}}`;
+}
+
+export function formatLabel([name, value]: Label): string {
+  return `${formatName(name)}="${escapeValue(value)}"`;
+}
+
+const PLAIN_NAME = new RegExp(`^${NAME}$`);
+
+/** A name as written: one with other letters in quotes, which older programs do not read. */
+export function formatName(name: string): string {
+  return PLAIN_NAME.test(name) ? name : `"${escapeValue(name)}"`;
 }
 
 /** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, exponents from 1e+06, below 1e-04. */
@@ -56,12 +75,11 @@ export function makeByteKey(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** The text of a HELP line. */
-export function escapeHelp(text: string): string {
+function escapeHelp(text: string): string {
   return /[\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n') : text;
 }
 
-/** What stands between the quotes of a label's value, or of a UTF-8 name. */
-export function escapeLabelValue(text: string): string {
+/** What stands between quotes. */
+function escapeValue(text: string): string {
   return /[\\\n"]/.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
 }

@@ -7,6 +7,9 @@ export type Format = TextFormat | 'protobuf';
 /** Those of lines. */
 export type TextFormat = 'text' | 'openMetrics';
 
+/** What a page of OpenMetrics ends with; the line feed may be missing. */
+export const END_LINE: Uint8Array = Buffer.from('# EOF\n');
+
 /** What every scraper takes. */
 export const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 

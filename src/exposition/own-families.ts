@@ -1,8 +1,13 @@
-// lastscrape's own families in each format, which the front appends to those of the source. Pure.
+// lastscrape's own families in each format, and where the front puts them: at the end of the source's page, in
+// OpenMetrics before its last line. Pure; holds at most that line.
 
+import { openByteBuffer } from '../base/byte-buffer.ts';
 import { VERSION } from '../base/version.ts';
 import { encodeBytes, encodeDouble, encodeUtf8, encodeVarint } from '../base/wire.ts';
-import type { Format } from './format.ts';
+import { formatHead } from './exposition-text.ts';
+import { END_LINE, type Format } from './format.ts';
+import type { BodyReader } from './line-cutter.ts';
+import { openMessageEnds } from './protobuf-messages.ts';
 
 /** The values of the families; times are seconds since 1970. */
 export type OwnValues = {
@@ -60,7 +65,7 @@ export function formatOwnFamilies(values: OwnValues, families: ReadonlySet<strin
     if (format === 'protobuf') return encodeFamily(name, help, isCounter, value, version);
     const labels = version === undefined ? '' : `{version="${version}"}`;
     const type = isCounter ? 'counter' : 'gauge';
-    return `# HELP ${announced} ${help}\n# TYPE ${announced} ${type}\n${name}${labels} ${value}\n`;
+    return `${formatHead(announced, type, help)}${name}${labels} ${value}\n`;
   });
   return Buffer.from(texts.join(''), format === 'protobuf' ? 'latin1' : 'utf8');
 }
@@ -81,4 +86,41 @@ function encodeText(field: number, text: string): string {
 /** A length-delimited field. */
 function encodeField(field: number, bytes: string): string {
   return encodeVarint((field << 3) | 2) + encodeBytes(bytes);
+}
+
+const LINE_FEED = 0x0a;
+
+/** Passes a page on but for its last line, `rest`, if that ends its format; `isWhole`: families may follow. */
+export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], { isWhole: boolean; rest: Uint8Array }> {
+  const held = openByteBuffer();
+  const messages = openMessageEnds();
+  /** The byte before what is held. */
+  let before = LINE_FEED;
+
+  return {
+    write(chunk) {
+      if (format === 'protobuf') messages.write(chunk);
+      if (format !== 'openMetrics') return [chunk];
+      const text = held.sizeBytes === 0 ? chunk : Buffer.concat([held.take(), chunk]);
+      const keptBytes = findEndLine(text, before);
+      const passed = text.subarray(0, text.length - keptBytes);
+      held.append(text.subarray(passed.length));
+      before = passed.at(-1) ?? before;
+      return passed.length === 0 ? [] : [passed];
+    },
+    end() {
+      const rest = held.take();
+      return { isWhole: format === 'openMetrics' ? rest.length >= END_LINE.length - 1 : messages.end(), rest };
+    },
+  };
+}
+
+/** How many of the last bytes may be the line, or its beginning. */
+function findEndLine(text: Uint8Array, before: number): number {
+  for (let count = Math.min(END_LINE.length, text.length); count > 0; count--) {
+    const from = text.length - count;
+    const isStart = text.subarray(from).every((byte, index) => byte === END_LINE[index]);
+    if (isStart && (from === 0 ? before : text[from - 1]) === LINE_FEED) return count;
+  }
+  return 0;
 }

@@ -4,7 +4,7 @@
 // prometheus/common.)
 
 import { copyText } from '../base/text.ts';
-import { escapeHelp, escapeLabelValue, formatGoFloat } from './exposition-text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatName } from './exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { TextFormat } from './format.ts';
 import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
@@ -48,7 +48,7 @@ export type Grouping = ReadonlyMap<string, string>;
 export function formatSeries(labels: readonly Label[], grouping: Grouping): string {
   const all = new Map([['instance', ''], ...labels, ...grouping]);
   const sorted = [...all].sort(([one], [other]) => (one < other ? -1 : 1));
-  return sorted.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',');
+  return sorted.map(formatLabel).join(',');
 }
 
 /** A histogram or summary of one label set. */
@@ -67,7 +67,6 @@ type Draft = {
 const SERIES_LENGTH = 40;
 /** What a family holds besides its series and its help takes as much memory as this many letters. */
 export const FAMILY_LENGTH = 200;
-const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
 const LABEL_NAME = /^(?!__name__$)[a-zA-Z_]\w*$/;
 
 /** Collects the families of one body. */
@@ -101,7 +100,7 @@ export function openPushedFamilies(grouping: Grouping) {
     },
     find: (name: string) => drafts.get(name),
     add(name: string, type: FamilyType | null = null): Draft {
-      if (!LEGACY_NAME.test(name)) why ??= `invalid metric name ${JSON.stringify(name)}`;
+      if (formatName(name) !== name) why ??= `invalid metric name ${JSON.stringify(name)}`;
       const draft: Draft = { name: copyText(name), type, suffix: '', help: null, series: new Map() };
       if (count(FAMILY_LENGTH)) drafts.set(draft.name, draft);
       return draft;
@@ -276,7 +275,7 @@ export function* writePushedFamilies(families: Iterable<PushedFamily>): Generato
   for (const [name, parts] of byName) {
     const help = parts.find((each) => each.help !== null)?.help ?? null;
     const type = (parts[0] as PushedFamily).type;
-    yield `${help === null ? '' : `# HELP ${name} ${escapeHelp(help)}\n`}# TYPE ${name} ${type}\n`;
+    yield formatHead(name, type, help);
     for (const { series } of parts) {
       for (const [key, text] of series) yield text.endsWith('\n') ? text : `${name}{${key}} ${text}\n`;
     }

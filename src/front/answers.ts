@@ -2,10 +2,7 @@
 
 import type { ServedScrape } from '../decide/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve.ts';
-import { openEndLineCutter } from '../exposition/end-line.ts';
-import type { Format } from '../exposition/format.ts';
-import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../exposition/own-families.ts';
-import { openMessageEnds } from '../exposition/protobuf-messages.ts';
+import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';
@@ -160,19 +157,6 @@ export async function serveWhole(body: Body, values: OwnValues): Promise<AnswerB
     yield Buffer.concat([...lineFeed, own, end.end().rest]);
   }
   return { read, sizeBytes: body.sizeBytes + lineFeed.length + own.length, contentType };
-}
-
-/** Passes a page on but for its last line, if that ends its format; `isWhole`: families may follow. */
-function openPageEnd(format: Format): ReturnType<typeof openEndLineCutter> {
-  if (format === 'openMetrics') return openEndLineCutter();
-  const walk = format === 'protobuf' ? openMessageEnds() : null;
-  return {
-    write(piece) {
-      walk?.write(piece);
-      return [piece];
-    },
-    end: () => ({ isWhole: walk?.end() ?? true, rest: NOTHING }),
-  };
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);

@@ -1,8 +1,8 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
 import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve.ts';
-import { END_LINE } from '../exposition/end-line.ts';
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
+import { END_LINE } from '../exposition/format.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
 
 /** A moment by both clocks, read once, since the wall clock may be set. `seconds`: since 1970. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { openFamilyScan } from '../../src/exposition/families.ts';
 import type { Format } from '../../src/exposition/format.ts';
-import { formatOwnFamilies, OWN_PREFIX, type OwnValues } from '../../src/exposition/own-families.ts';
+import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../../src/exposition/own-families.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 
 const VALUES: OwnValues = {
@@ -93,3 +93,50 @@ function scanNames(body: Uint8Array, format: Format): string[] {
   scan.write(body);
   return [...scan.end()];
 }
+
+function cut(pieces: readonly Uint8Array[]) {
+  const cutter = openPageEnd('openMetrics');
+  const passed = pieces.flatMap((piece) => [...cutter.write(piece)]);
+  const { isWhole, rest } = cutter.end();
+  return { passed: Buffer.concat(passed).toString(), isWhole, rest: Buffer.from(rest).toString() };
+}
+
+const TABLE: readonly (readonly [body: string, passed: string, rest: string])[] = [
+  ['', '', ''],
+  ['a 1\n', 'a 1\n', ''],
+  ['a 1\n# EOF\n', 'a 1\n', '# EOF\n'],
+  ['a 1\n# EOF', 'a 1\n', '# EOF'],
+  ['a 1\n# EO', 'a 1\n', '# EO'],
+  ['# EOF\n', '', '# EOF\n'],
+  ['#', '', '#'],
+  ['a 1# EOF\n', 'a 1# EOF\n', ''],
+  ['a 1\n# EOF\n\n', 'a 1\n# EOF\n\n', ''],
+  ['a 1\n# EOF\n# EOF\n', 'a 1\n# EOF\n', '# EOF\n'],
+  ['a 1\n# EOF\r\n', 'a 1\n# EOF\r\n', ''],
+  ['a 1\n# EOG\n', 'a 1\n# EOG\n', ''],
+  ['a 1\n## EOF\n', 'a 1\n## EOF\n', ''],
+];
+
+test('openPageEnd() keeps the last line back if it is # EOF, and nothing else, cut anywhere', () => {
+  for (const [body, passed, rest] of TABLE) {
+    const wanted = { passed, isWhole: rest.startsWith('# EOF'), rest };
+    const bytes = Buffer.from(body);
+    for (let at = 0; at <= bytes.length; at++) {
+      const pieces = cut([bytes.subarray(0, at), bytes.subarray(at)]);
+      assert.deepEqual(pieces, wanted, `${JSON.stringify(body)} cut at ${at}`);
+    }
+    assert.deepEqual(cut(Array.from(bytes, (byte) => Uint8Array.of(byte))), wanted, body);
+  }
+});
+
+test('openPageEnd() passes what is no end at once, as it is, and all of text', () => {
+  const piece = Buffer.from('a 1\nb');
+  const [passed] = openPageEnd('openMetrics').write(piece);
+  assert.equal(passed?.buffer, piece.buffer);
+  assert.equal(passed.byteOffset, piece.byteOffset);
+  const page = openPageEnd('text');
+  assert.deepEqual(
+    [page.write(Buffer.from('# EOF')), page.end()],
+    [[Buffer.from('# EOF')], { isWhole: true, rest: Buffer.alloc(0) }],
+  );
+});

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
-import {
-  openMessageCheck,
-  openMessageEnds,
-  openMessageFilter,
-  openMessageScan,
-} from '../../src/exposition/protobuf-messages.ts';
+import { openPageEnd } from '../../src/exposition/own-families.ts';
+import { openMessageCheck, openMessageFilter, openMessageScan } from '../../src/exposition/protobuf-messages.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Pieces = readonly Uint8Array[];
@@ -136,11 +132,11 @@ test('openMessageFilter() holds nothing of what is broken', () => {
   assert.deepEqual(broken.end(), []);
 });
 
-test('openMessageEnds() is true at the ends of messages alone, cut anywhere', () => {
+test('openPageEnd() is whole at the ends of messages alone, cut anywhere', () => {
   const hasEnd = (...pieces: Pieces) => {
-    const ends = openMessageEnds();
-    for (const piece of pieces) ends.write(piece);
-    return ends.end();
+    const page = openPageEnd('protobuf');
+    for (const piece of pieces) assert.deepEqual(page.write(piece), [piece]);
+    return page.end().isWhole;
   };
   for (const pieces of cuts(RECORDED)) assert.equal(hasEnd(...pieces), true);
   for (let length = 1; length < RECORDED.length; length++) {

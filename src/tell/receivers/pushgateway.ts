@@ -5,7 +5,7 @@
 // (github.com/prometheus/pushgateway, "API"; 1.5.1). The body is streamed: its length costs no memory.
 
 import { openByteBuffer } from '../../base/byte-buffer.ts';
-import { escapeHelp, escapeLabelValue, formatGoFloat } from '../../exposition/exposition-text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';
 import type { Label } from '../../exposition/lexer.ts';
 import type { Family, Sample } from '../../exposition/samples.ts';
 import { judgeStatus, openLabelExporter, type PushKind } from './receiver.ts';
@@ -50,7 +50,7 @@ async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonl
   const writer = openByteBuffer();
   for await (const family of families) {
     // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
-    if (family.isFirst) writer.write(formatHead(family));
+    if (family.isFirst) writer.write(formatHead(family.name, family.type, family.help || null));
     for (const sample of family.samples) {
       writer.write(formatSample(sample, exportLabels(sample.labels)));
       if (writer.sizeBytes >= PIECE_BYTES) yield writer.take();
@@ -59,24 +59,10 @@ async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonl
   if (writer.sizeBytes > 0) yield writer.take();
 }
 
-function formatHead({ name, type, help }: Family): string {
-  const quoted = formatName(name);
-  const helpLine = help === '' ? '' : `# HELP ${quoted} ${escapeHelp(help)}\n`;
-  return `${helpLine}# TYPE ${quoted} ${type}\n`;
-}
-
+/** A name in quotes stands in the braces; a Pushgateway takes it with --push.enable-utf8-names (not in 1.5.1). */
 function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
-  const isPlain = LEGACY_NAME.test(name);
-  let text = isPlain ? '' : formatName(name);
-  for (const [label, labelValue] of labels) {
-    text += `${text === '' ? '' : ','}${formatName(label)}="${escapeLabelValue(labelValue)}"`;
-  }
-  return `${isPlain ? name : ''}${text === '' ? '' : `{${text}}`} ${formatGoFloat(value)}\n`;
-}
-
-/** Other names are quoted, which a Pushgateway takes only with --push.enable-utf8-names (not in 1.5.1). */
-const LEGACY_NAME = /^[a-zA-Z_:][\w:]*$/;
-
-function formatName(name: string): string {
-  return LEGACY_NAME.test(name) ? name : `"${escapeLabelValue(name)}"`;
+  const written = formatName(name);
+  const isPlain = written === name;
+  const parts = [...(isPlain ? [] : [written]), ...labels.map(formatLabel)];
+  return `${isPlain ? name : ''}${parts.length === 0 ? '' : `{${parts}}`} ${formatGoFloat(value)}\n`;
 }
