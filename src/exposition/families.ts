@@ -6,8 +6,8 @@
 // OpenMetrics `name_total` to the counter `name`. Any other sample belongs to the family of the same name.
 
 import type { Format, TextFormat } from './format.ts';
+import { ANY_LINE, BLANKS, header, NAME, QUOTED, stripQuotes } from './lexer.ts';
 import { type BodyFilter, type BodyReader, openLineCutter } from './line-cutter.ts';
-import { findRuns, type Run } from './lines.ts';
 import { openMessageFilter, openMessageScan } from './protobuf-messages.ts';
 
 export type FilterOptions = {
@@ -42,6 +42,17 @@ const SUFFIXES: Readonly<Record<TextFormat, Readonly<Record<string, readonly str
     summary: POINTS,
   },
 };
+
+/** A header, consecutive samples of one name, or any other line and the blank ones after it. */
+const RUN = new RegExp(
+  [
+    header('HELP|UNIT'),
+    `${BLANKS}(${NAME})(?![\\w:])${ANY_LINE}(?:${BLANKS}\\4(?![\\w:])${ANY_LINE})*`,
+    `${BLANKS}\\{${BLANKS}(${QUOTED})${ANY_LINE}`,
+    `${ANY_LINE}(?:${BLANKS}\\r?\\n)*`,
+  ].join('|'),
+  'y',
+);
 
 /** Lines that follow each other: samples of a family, or its HELP or TYPE; null: comments and blank lines. */
 type Part = { readonly isSamples: boolean; readonly family: string | null };
@@ -106,18 +117,24 @@ function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: 
     const suffixes = SUFFIXES[format][types.get(base) ?? ''] ?? [];
     return suffixes.includes(name.slice(base.length)) ? base : name;
   }
-  function findPart(run: Run): Part {
-    const isSamples = run.kind === 'samples';
-    if (run.kind === 'other') return { isSamples, family: null };
-    const name = copyName(run.name);
-    if (run.kind === 'type') types.set(name, copyName(run.type));
-    return { isSamples, family: isSamples ? findFamily(name) : name };
+  function findPart([, isType, announced, type = '', sampled, quoted]: RegExpExecArray): Part {
+    const name = sampled ?? quoted;
+    if (name !== undefined) return { isSamples: true, family: findFamily(copyName(name)) };
+    if (announced === undefined) return { isSamples: false, family: null };
+    const family = copyName(announced);
+    if (isType !== undefined) types.set(family, copyName(type.trimEnd()));
+    return { isSamples: false, family };
   }
   function walk(block: Buffer): void {
-    findRuns(block.toString('latin1'), (run, from, to) => {
-      newest = findPart(run);
-      onPart(newest, block, from, to);
-    });
+    const text = block.toString('latin1');
+    for (let at = 0; at < text.length; ) {
+      const from = at;
+      RUN.lastIndex = from;
+      newest = findPart(RUN.exec(text) as RegExpExecArray);
+      // Read before `onPart`, which may use the same expression.
+      at = RUN.lastIndex;
+      onPart(newest, block, from, at);
+    }
   }
   return openLineCutter({
     onLines: walk,
@@ -129,7 +146,7 @@ function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: 
   });
 }
 
-/** Decodes UTF-8 into a new string: a slice would keep the whole text in memory. */
+/** Decodes UTF-8 into a new string: a slice would keep the whole text in memory. Its escapes stay. */
 function copyName(name: string): string {
-  return Buffer.from(name, 'latin1').toString();
+  return Buffer.from(stripQuotes(name), 'latin1').toString();
 }

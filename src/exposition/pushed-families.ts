@@ -7,10 +7,9 @@ import { copyText } from '../base/text.ts';
 import { formatGoFloat, formatHead, formatLabel, formatName } from './exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { TextFormat } from './format.ts';
-import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
+import { type Label, type LineSink, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { openLineCutter } from './line-cutter.ts';
-import { findUnreadableLine, type LineSink, readLines } from './lines.ts';
-import { READABLE_LINE_MAX_BYTES } from './readable.ts';
+import { openReadableCheck } from './readable.ts';
 
 /** A family of one push. */
 export type PushedFamily = {
@@ -155,23 +154,16 @@ function formatPoints(name: string, type: FamilyType | null, key: string, { rows
   return `${lines.join('')}${name}_sum{${key}} ${formatGoFloat(sum)}\n${name}_count{${key}} ${formatGoFloat(count)}\n`;
 }
 
+const SAME_TYPES = { gauge: ['gauge'], histogram: ['histogram'], summary: ['summary'] } as const;
 /** How the page writes a type, and the suffix that its samples add to the family's name. */
 const TYPES: Readonly<Record<TextFormat, Readonly<Record<string, readonly [FamilyType, string?]>>>> = {
-  text: {
-    counter: ['counter'],
-    gauge: ['gauge'],
-    histogram: ['histogram'],
-    summary: ['summary'],
-    untyped: ['untyped'],
-  },
+  text: { ...SAME_TYPES, counter: ['counter'], untyped: ['untyped'] },
   openMetrics: {
+    ...SAME_TYPES,
     counter: ['counter', '_total'],
-    gauge: ['gauge'],
     gaugehistogram: ['untyped'],
-    histogram: ['histogram'],
     info: ['gauge', '_info'],
     stateset: ['gauge'],
-    summary: ['summary'],
     unknown: ['untyped'],
   },
 };
@@ -233,29 +225,22 @@ const NO_LINE_FEED = 'the body does not end with a line feed, which curl --data 
 
 /** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
 export function readPushedText(body: Uint8Array, format: TextFormat, grouping: Grouping): PushedBody {
+  const check = openReadableCheck(format, { wantsSample: false });
+  check.write(body);
+  const why = check.end();
+  if (why !== null) return { kind: 'unreadable', why };
   const families = openPushedFamilies(grouping);
   const sink = openLineSink(families, format);
-  let hasEnd = false;
-  function onLines(block: Uint8Array): void {
-    if (families.isRefused()) return;
-    const text = decodeText(block);
-    if (text === null) families.refuse('the body is not UTF-8');
-    if (hasEnd) families.refuse('text after "# EOF"');
-    const lines = text ?? '';
-    const at = findUnreadableLine(lines, format);
-    const rest = lines.slice(at);
-    hasEnd = format === 'openMetrics' && /^# EOF\n?$/.test(rest);
-    if (rest !== '' && !hasEnd) {
-      families.refuse(`neither a sample nor a comment: ${JSON.stringify(rest.slice(0, 60).split('\n', 1)[0])}`);
-    }
-    readLines(lines.slice(0, at), sink, format);
-  }
-  const onLongLine = () => families.refuse(`a line of more than ${READABLE_LINE_MAX_BYTES} bytes`);
-  const cutter = openLineCutter({ onLines, lineMaxBytes: READABLE_LINE_MAX_BYTES, onLongLine });
+  const cutter = openLineCutter({
+    onLines(lines) {
+      const text = decodeText(lines);
+      if (text === null) families.refuse('the body is not UTF-8');
+      else if (!families.isRefused()) readLines(text, sink, format);
+    },
+  });
   cutter.write(body);
   cutter.end();
   // Half of a number must not pass for one.
-  if (format === 'openMetrics' && !hasEnd) families.refuse('the body does not end with "# EOF"');
   if (format === 'text' && body.length > 0 && body.at(-1) !== 0x0a) families.refuse(NO_LINE_FEED);
   return families.end();
 }

@@ -2,8 +2,8 @@
 // of it. Changes nothing. Pure; holds one line at most.
 
 import type { Format } from './format.ts';
+import { findUnreadableLine } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
-import { findUnreadableLine } from './lines.ts';
 import { openMessageCheck } from './protobuf-messages.ts';
 
 /** The longest line of an exposition. */
@@ -20,10 +20,13 @@ const ANY_SAMPLE = /(?:^|\n)[ \t]*[^#\s]/;
 /** The last line of OpenMetrics, whose line feed may be missing, and what follows it. */
 const END_AND_REST = /^# EOF(?:$|\n(.*))/s;
 
-/** Opens the check of one body. `isQuoted`: `why` may quote a line. */
-export function openReadableCheck(format: Format = 'text', isQuoted = true): ReadableCheck {
+/** Opens the check of one body. `isQuoted`: `why` may quote a line. `wantsSample`: text must have one. */
+export function openReadableCheck(
+  format: Format = 'text',
+  { isQuoted = true, wantsSample = true } = {},
+): ReadableCheck {
   if (format === 'protobuf') return openMessageCheck();
-  let hasSample = false;
+  let hasSample = !wantsSample;
   let hasEnd = format === 'text';
   let why: string | null = null;
   const cutter = openLineCutter({

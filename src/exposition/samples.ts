@@ -4,9 +4,8 @@
 import { copyText } from '../base/text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { TextFormat } from './format.ts';
-import { type Label, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
+import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
-import { readLines } from './lines.ts';
 
 export type Sample = {
   /** As in the line: with `_bucket`, `_sum` or `_count` in a histogram or summary. */

@@ -96,7 +96,7 @@ async function* readChunks(
  */
 export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE } = {}): OpenBody {
   const chunks = openChunks();
-  const check = isChecked ? openReadableCheck(type.format, isQuoted) : UNCHECKED;
+  const check = isChecked ? openReadableCheck(type.format, { isQuoted }) : UNCHECKED;
   const ended = Promise.withResolvers<BodyEnd>();
   let lastByte = 0;
   /** No more will come; null: it may. */

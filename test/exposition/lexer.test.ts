@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readNumber, readSampleLine, unescapeHelp, unescapeValue } from '../../src/exposition/lexer.ts';
-import { findRuns, findUnreadableLine, readLines } from '../../src/exposition/lines.ts';
+import {
+  findUnreadableLine,
+  readLines,
+  readNumber,
+  readSampleLine,
+  unescapeHelp,
+  unescapeValue,
+} from '../../src/exposition/lexer.ts';
 
 test('readNumber() reads what Prometheus reads', () => {
   const { NaN: none, POSITIVE_INFINITY: infinite, NEGATIVE_INFINITY: negative } = Number;
@@ -132,26 +138,6 @@ test('readLines() gives samples and headers in their order, and leaves out the o
     ['odd.name', '3'],
     ['type', 'odd.name', 'gauge'],
     ['aa', '4'],
-  ]);
-});
-
-test('findRuns() says where the lines of each name stand', () => {
-  const runs: string[] = [];
-  findRuns(TEXT, (run, from, to) => {
-    const name = run.kind === 'other' ? '' : run.name;
-    const type = run.kind === 'type' ? run.type : '';
-    runs.push([run.kind, name, type, JSON.stringify(TEXT.slice(from, to))].join(' '));
-  });
-  assert.deepEqual(runs, [
-    'help a  "# HELP a Of \\\\\\\\ and \\\\\\"quotes\\".\\r\\n"',
-    'type a counter "#TYPE\\ta \\tcounter \\r\\n"',
-    'samples a  "a{b=\\"c\\"} 1\\n a 2\\n"',
-    'help b  "# HELP b\\n"',
-    'other   "# A comment.\\n\\n"',
-    'samples neither  "neither\\n"',
-    'samples odd.name  "{\\"odd.name\\"} 3\\n"',
-    'type odd.name gauge "# TYPE \\"odd.name\\" gauge\\n"',
-    'samples aa  "aa 4"',
   ]);
 });
 

@@ -55,7 +55,7 @@ test('openReadableCheck() quotes no more than the start of a line', () => {
 });
 
 test('openReadableCheck() quotes nothing of what may be secret', () => {
-  const readable = openReadableCheck('text', false);
+  const readable = openReadableCheck('text', { isQuoted: false });
   readable.write(Buffer.from('a secret\n'));
   assert.equal(readable.end(), 'neither a sample nor a comment');
 });

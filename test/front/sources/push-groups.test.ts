@@ -137,7 +137,7 @@ test('readPushedText() says of a body that is cut what it must end with', () => 
   };
   const hint = 'the body does not end with a line feed, which curl --data cuts off and --data-binary keeps';
   assert.equal(readWhy('a 1', 'text'), hint);
-  assert.equal(readWhy('# TYPE a gauge\na 1\n', 'openMetrics'), 'the body does not end with "# EOF"');
+  assert.equal(readWhy('# TYPE a gauge\na 1\n', 'openMetrics'), 'no "# EOF" at its end');
 });
 
 test('readPushedText() finds text after the end of OpenMetrics, wherever a piece ends', () => {
