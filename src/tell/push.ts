@@ -3,8 +3,8 @@
 import type { PushResult } from '../decide/state.ts';
 import type { Format } from '../exposition/format.ts';
 import type { Label } from '../exposition/lexer.ts';
+import { type Sending, sendInTries } from './deliver.ts';
 import { type PushKind, readFamilies } from './receivers/receiver.ts';
-import { type Sending, sendInTries } from './tries.ts';
 
 /** A first try that hangs is cut short; a later one may take long: a Pushgateway gets all in one request. */
 const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];
@@ -25,7 +25,7 @@ export type PushParts = Sending & {
 
 /** Pushes the exposition; never rejects. A refused request does not stop the next ones. */
 export async function sendPush(parts: PushParts): Promise<PushResult> {
-  const { kind, delivery, url, labels, read, format, nowMs, ...sending } = parts;
+  const { kind, url, labels, read, format, nowMs, ...sending } = parts;
   let acceptedCount = 0;
   let sentCount = 0;
   let why: string | null = null;
@@ -35,7 +35,7 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
     for await (const request of kind.encode({ families, labels, url })) {
       sentCount++;
       const { method, path, headers, body } = request;
-      const result = await sendInTries(delivery, {
+      const result = await sendInTries({
         makeRequest: () => ({ method, path, headers, body: body(nowMs()) }),
         judge(...answer) {
           const judgement = kind.judge(...answer);

@@ -65,11 +65,8 @@ function foldCase(text: string): string {
 }
 
 function findAll(text: string, part: string): readonly Range[] {
-  const ranges: Range[] = [];
-  for (let from = text.indexOf(part); from >= 0; from = text.indexOf(part, from + part.length)) {
-    ranges.push([from, from + part.length]);
-  }
-  return ranges;
+  const matches = text.matchAll(new RegExp(RegExp.escape(part), 'g'));
+  return Array.from(matches, ({ index }) => [index, index + part.length]);
 }
 
 /** The start of `part` that the text ends with. */

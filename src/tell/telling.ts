@@ -53,7 +53,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 
   return {
-    /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Tries`. */
+    /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Sending`. */
     async push(snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal): Promise<PushResult> {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
       if (snapshot === null) return { kind: 'failed', why: 'no exposition was read completely' };

@@ -3,8 +3,8 @@
 import type { Report } from '../decide/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
 import type { Identity } from '../pod/identity.ts';
+import { type Sending, sendInTries } from './deliver.ts';
 import { judgeStatus } from './receivers/receiver.ts';
-import { type Sending, sendInTries } from './tries.ts';
 
 const TRIES_COUNT = 3;
 const TRY_TIMEOUT_MS = 5_000;
@@ -12,13 +12,12 @@ const PAUSES_MS: readonly number[] = [1_000, 2_000];
 
 /** Sends the message; never rejects. */
 export async function sendWebhook({
-  delivery,
   url,
   message,
   ...sending
 }: Sending & { readonly message: Readonly<Record<string, unknown>> }): Promise<WebhookResult> {
   const body = Buffer.from(JSON.stringify(message));
-  const result = await sendInTries(delivery, {
+  const result = await sendInTries({
     makeRequest: () => ({
       method: 'POST',
       path: url.pathname + url.search,
