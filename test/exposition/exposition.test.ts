@@ -5,8 +5,6 @@ import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
 import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 import { readReference } from './reference.ts';
 
-const CUT_MAX_BYTES = 64 * 1024;
-
 function readPieces(
   pieces: Iterable<Uint8Array>,
   metricNames: readonly string[] = ['locust_up'],
@@ -46,8 +44,6 @@ type Recording = { readonly path: string; readonly row: string };
 const RECORDINGS: readonly Recording[] = Object.entries({
   'exporter-0.5.0-locust-2.47.0': `
       01-before-master.1           0    -      -      -     0
-      01-before-master.2           0    -      -      -     1
-      01-before-master.3           0    -      -      -     2
       01b-root                     -    -      -      -     -
       01c-head                     -    -      -      -     -
       01d-openmetrics              0    -      -      -     4
@@ -59,20 +55,16 @@ const RECORDINGS: readonly Recording[] = Object.entries({
       04-spawning-2-workers.1      1    2      0      0     6
       04-spawning.1                1    0      0      0    13
       05-running-2-workers         1    6     48      0    11
-      05-running.1                 1    6      0      0    20
       05-running.21                1    6    159     29    40
-      05-running.9                 1    6     69     13    28
       05b-master-stalled.1         0    -     48      0    12
       05c-master-resumed.1         1    6    401      0    14
       05d-one-of-two-workers-killed 1    6    598      0    16
-      06-just-stopped.1            1    0    222     36    41
       07-stopped.11                1    0    222     36    55
       09-during-shutdown.1         1    0    222     36    56
       09-during-shutdown.5         0    -    222     36    60
       09-during-sigterm.4          0    -    598      0    20
       10-after-master-exit.1       0    -    222     36    61
       10-after-sigterm             0    -    598      0    21
-      13-odd-names-after-exit      0    -   3828   1305    22
       13-odd-names-stopped         1    0   3828   1305    16
       14-nan-after-exit            0    -      0      0    19
       14-nan-running               1    0      0      0     7
@@ -135,58 +127,23 @@ test('openExposition() reads a body of many names', () => {
   assert.deepEqual(readPieces(splitBytes(body)), whole);
 });
 
-// A cut never throws, never invents a value, and changes no line before it. The cut line can be read short
-// (`locust_users 60` as 6): src/base/net/exchange.ts refuses a body that did not end as HTTP says.
-const cutPhase = (path: string) => path.replace(/^exporter-0\.5\.[02]-locust-2\.47\.0\/(\d+[a-z]?)-.*$/, '$1');
-const CUT_PHASES = RECORDINGS.filter(({ path }, index) => {
-  if (cutPhase(path) === path) return false;
-  return RECORDINGS.findIndex((other) => cutPhase(other.path) === cutPhase(path)) === index;
-});
-for (const { path } of [
-  ...CUT_PHASES,
-  { path: 'exporter-0.4.0-locust-2.47.0/07-stopped.14.txt' },
-  { path: 'exporter-0.4.3-locust-2.47.0/10-after-master-exit.1.txt' },
-  { path: 'exporter-0.5/05-running.1.txt' },
-  { path: 'expositions/statsd_exporter-0.31.0.txt' },
+// The cut line can be read short (`locust_users 60` as 6): src/base/net/exchange.ts refuses a body that did not
+// end as HTTP says.
+for (const path of [
+  'exporter-0.5.0-locust-2.47.0/05-running.21.txt',
+  'exporter-0.4.0-locust-2.47.0/07-stopped.14.txt',
+  'exporter-0.4.3-locust-2.47.0/10-after-master-exit.1.txt',
+  'expositions/statsd_exporter-0.31.0.txt',
 ]) {
-  test(`openExposition() reads ${path} cut at any byte`, () => {
-    const body = readRecordedBody(path).subarray(0, CUT_MAX_BYTES);
-    const lines = wantedLines(body);
+  test(`openExposition() reads ${path} cut at any byte as the slow reference does`, () => {
+    const lines = readRecordedBody(path)
+      .toString()
+      .match(/^.*(?:locust_(?:up|users|requests_num)|promhttp_).*\n/gm);
+    const body = Buffer.from(lines?.join('') ?? '');
     for (let cut = 0; cut <= body.length; cut++) {
-      const read = readPieces([body.subarray(0, cut)]);
-      for (const { field, start, end, value } of lines) {
-        const seen = numberAt(read, field);
-        const at = `${field} cut at byte ${cut}`;
-        if (cut <= start) assert.equal(seen, null, at);
-        else if (cut >= end) assert.equal(seen, Number(value), at);
-        else assert.ok(seen === null || value.startsWith(String(seen)), `${at}: ${seen}`);
-      }
+      const bytes = body.subarray(0, cut);
+      assert.deepEqual(readPieces([bytes]), readReference(bytes, ['locust_up']), `cut at byte ${cut}`);
     }
-  });
-}
-
-type Field = 'up' | 'users' | 'requests' | 'failures';
-
-function numberAt({ metrics, users, requests, failures }: Exposition, field: Field): number | null {
-  const up = metrics.get('locust_up');
-  return { up: up?.kind === 'value' ? up.value : null, users, requests, failures }[field];
-}
-
-/** Where the lines with the values stand; `end` is where the line feed is. */
-function wantedLines(body: Buffer) {
-  const total = '{method="",name="Aggregated"}';
-  const names: Readonly<Record<Field, string>> = {
-    up: 'locust_up',
-    users: 'locust_users',
-    requests: `locust_requests_num_requests${total}`,
-    failures: `locust_requests_num_failures${total}`,
-  };
-  return (Object.keys(names) as Field[]).flatMap((field) => {
-    const found = body.indexOf(`\n${names[field]} `);
-    if (found === -1) return [];
-    const start = found + 1 + names[field].length;
-    const end = body.indexOf('\n', start);
-    return [{ field, start, end, value: body.toString('latin1', start + 1, end) }];
   });
 }
 
@@ -269,18 +226,13 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['locust_up 0', 0],
   ['locust_up 1', 1],
   ['locust_up 1e3', 1000],
-  ['locust_up -1', -1],
   ['locust_up{} 0', 0],
-  ['locust_up{}0', 0],
-  ['locust_up 0 1763717400000', 0],
   ['locust_up  \t 0 \t', 0],
   [' locust_up 0', 0],
   ['\t locust_up 1', 1],
-  ['locust_up { \t } 0 \t 5 ', 0],
   ['locust_up 0\r', 0],
   ['', 'not in the exposition'],
   ['# locust_up 0', 'not in the exposition'],
-  ['#locust_up 0', 'not in the exposition'],
   ['# HELP locust_up\nlocust_up 0', 0],
   ['# HELP locust_up ', 'not in the exposition'],
   ['locust_updated 0', 'not in the exposition'],
@@ -291,25 +243,15 @@ const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
   ['xlocust_up 0', 'not in the exposition'],
   ['\u{feff}locust_up 0', 'not in the exposition'],
   ['locust_up', 'unreadable'],
-  ['locust_up{a="b\\', 'unreadable'],
-  ['locust_up"x" 0', 'unreadable'],
-  ['locust_up+0', 'unreadable'],
   ['locust_up zero', 'unreadable'],
   ['locust_up 0 # {trace_id="x"} 0', 'unreadable'],
-  ['locust_up\u00000', 'unreadable'],
-  ...['+Inf', '-Inf', 'inf', '+Infinity', '-INFINITY', 'NaN', 'nan'].map(
-    (value) => [`locust_up ${value}`, 'no finite number'] as const,
-  ),
+  ...['+Inf', 'NaN'].map((value) => [`locust_up ${value}`, 'no finite number'] as const),
   ['{"locust_up"} 0', 0],
   [' { "locust_up" , } 0', 0],
   ['{"locust_up",a="b"} 0', 'it has labels'],
   ['{"locust_up.x"} 0', 'not in the exposition'],
   ['{locust_up} 0', 'not in the exposition'],
-  ['{"locust_up" 0', 'unreadable'],
-  ['locust_up{"a.b"="c"} 0', 'it has labels'],
-  ['locust_up 1e999', 'unreadable'],
   ['locust_up{a="b"} 0', 'it has labels'],
-  ['locust_up { a = "b" , c = "d" } 0', 'it has labels'],
   ['locust_up 0\nlocust_up 0', 'there more than once'],
   ['locust_up 0\nlocust_up', 'there more than once'],
   ['locust_up{a="b"} 1\nlocust_up 0', 'there more than once'],

@@ -200,10 +200,3 @@ test('openFamilyFilter() leaves out # EOF, and UNIT with its family, of OpenMetr
   const comments = filter(['# EOF\n# EOF'], () => true, { format: 'text' });
   assert.equal(comments, '# EOF\n# EOF');
 });
-
-test('openFamilyFilter() filters messages', () => {
-  const body = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
-  const kept = filter([body], (family) => family === 'row_bytes', { format: 'protobuf' });
-  assert.ok(kept.includes('With a quantile.'));
-  assert.ok(kept.length < 150);
-});

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
+import { openFamilyFilter, openFamilyScan } from '../../src/exposition/families.ts';
 import { openPageEnd } from '../../src/exposition/own-families.ts';
-import { openMessageCheck, openMessageFilter, openMessageScan } from '../../src/exposition/protobuf-messages.ts';
+import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 type Pieces = readonly Uint8Array[];
@@ -11,19 +12,19 @@ const RECORDED = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
 const NAMES = ['classic_seconds', 'native_seconds', 'row_bytes', 'rows.left 残り', 'rows_total'];
 
 function check(...pieces: Pieces): string | null {
-  const messages = openMessageCheck();
+  const messages = openReadableCheck('protobuf');
   for (const piece of pieces) messages.write(piece);
   return messages.end();
 }
 
 function scan(...pieces: Pieces): string[] {
-  const messages = openMessageScan();
+  const messages = openFamilyScan('protobuf');
   for (const piece of pieces) messages.write(piece);
   return [...messages.end()];
 }
 
 function filter(pieces: Pieces, isKept: (name: string) => boolean): Buffer {
-  const messages = openMessageFilter(isKept);
+  const messages = openFamilyFilter(isKept, { format: 'protobuf' });
   const kept = pieces.flatMap((piece) => messages.write(piece).map((bytes) => Buffer.from(bytes)));
   return Buffer.concat([...kept, ...messages.end()]);
 }
@@ -41,21 +42,21 @@ const message = (...fields: readonly string[]) => encodeBytes(fields.join(''));
 const bytes = (letters: string) => Buffer.from(letters, 'latin1');
 const METRIC = text(4, text(2, field(1, 1, '\0'.repeat(8))));
 
-test('openMessageCheck() and openMessageScan() read a real page, cut anywhere', () => {
+test('openReadableCheck() and openFamilyScan() read a real page, cut anywhere', () => {
   for (const pieces of cuts(RECORDED)) {
     assert.equal(check(...pieces), null);
     assert.deepEqual(scan(...pieces), NAMES);
   }
 });
 
-test('openMessageCheck() and openMessageScan() read a message that ends with an empty field, cut anywhere', () => {
+test('openReadableCheck() and openFamilyScan() read a message that ends with an empty field, cut anywhere', () => {
   for (const pieces of cuts(bytes(message(text(1, 'a'), METRIC, text(2, ''))))) {
     assert.equal(check(...pieces), null);
     assert.deepEqual(scan(...pieces), ['a']);
   }
 });
 
-test('openMessageCheck() finds a page that ends anywhere within a message', () => {
+test('openReadableCheck() finds a page that ends anywhere within a message', () => {
   const ends = new Set<number>();
   let at = 0;
   for (const name of NAMES) {
@@ -69,7 +70,7 @@ test('openMessageCheck() finds a page that ends anywhere within a message', () =
   }
 });
 
-test('openMessageCheck() says what is broken', () => {
+test('openReadableCheck() says what is broken', () => {
   const table: readonly (readonly [letters: string, why: string | null])[] = [
     [message(text(1, 'a'), METRIC), null],
     [message(text(1, 'a')), 'no sample'],
@@ -105,12 +106,12 @@ test('openMessageCheck() says what is broken', () => {
   }
 });
 
-test('openMessageScan() lists those that have a metric', () => {
+test('openFamilyScan() lists those that have a metric', () => {
   const body = bytes(message(text(1, 'a')) + message(text(1, 'é'), METRIC) + message(text(1, 'c'), METRIC, METRIC));
   assert.deepEqual(scan(body), ['Ã©', 'c'].map((name) => Buffer.from(name, 'latin1').toString()).with(0, '\ufffd'));
 });
 
-test('openMessageFilter() keeps messages byte for byte, cut anywhere', () => {
+test('openFamilyFilter() keeps messages byte for byte, cut anywhere', () => {
   const [first = '', second = ''] = NAMES;
   const parts = NAMES.map((name) => filter([RECORDED], (each) => each === name));
   assert.deepEqual(Buffer.concat(parts), RECORDED);
@@ -124,8 +125,8 @@ test('openMessageFilter() keeps messages byte for byte, cut anywhere', () => {
   }
 });
 
-test('openMessageFilter() holds nothing of what is broken', () => {
-  const broken = openMessageFilter(() => true);
+test('openFamilyFilter() holds nothing of what is broken', () => {
+  const broken = openFamilyFilter(() => true, { format: 'protobuf' });
   const [whole] = broken.write(Buffer.concat([RECORDED, bytes('\0')]));
   assert.ok(whole !== undefined);
   for (let count = 0; count < 100; count++) assert.deepEqual(broken.write(Buffer.alloc(64 * 1024, 1)), []);

@@ -174,9 +174,3 @@ test('openReadableCheck() wants # EOF once, at the end of OpenMetrics', () => {
   assert.equal(checkAs('openMetrics', 'a 1\n# EOF\n', 'b 1\n'), 'text after "# EOF"');
   assert.equal(checkAs('text', 'a 1\n# EOF\nb 1\n# EOF\n'), null);
 });
-
-test('openReadableCheck() asks the messages of protobuf', () => {
-  const body = readRecordedBody('formats/client_golang-1.23.2-protobuf.bin');
-  assert.equal(checkAs('protobuf', body), null);
-  assert.equal(checkAs('protobuf', body.subarray(0, -1)), 'the last message is cut');
-});

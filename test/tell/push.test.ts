@@ -203,6 +203,18 @@ test('sendPush() tries for ever until its signal comes: 503, refused, no answer'
   assert.match(result.kind === 'failed' ? result.why : '', /did not answer in the time that was left$/);
 });
 
+test('sendPush() ends at its signal in a pause, and before it began', async () => {
+  const limit = new AbortController();
+  await using busy = await openHttp((response) => {
+    response.writeHead(503).end('busy');
+    setTimeout(() => limit.abort('no time is left'), 20);
+  });
+  const { result: paused } = await push(busy.port, { signal: limit.signal, pausesMs: [600_000] });
+  assert.deepEqual(paused, { kind: 'failed', why: 'HTTP 503: busy' });
+  const { result: never } = await push(busy.port, { signal: limit.signal });
+  assert.deepEqual([never, busy.seen.length], [{ kind: 'failed', why: 'no time was left' }, 1]);
+});
+
 test('sendPush() leaves a receiver alone for as long as it asks, and says so', async () => {
   const atMs: number[] = [];
   await using server = await openHttp((response, _, count) => {

@@ -10,27 +10,13 @@ import { openHttp } from '../support/receiver.ts';
 
 const NEVER = new AbortController().signal;
 
-async function tell(
-  port: number,
-  {
-    signal = NEVER,
-    lastCall = NEVER,
-    pausesMs = [1, 1],
-  }: { signal?: AbortSignal; lastCall?: AbortSignal; pausesMs?: number[] } = {},
-) {
+async function tell(port: number) {
   const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
   const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: true });
   const retries: string[] = [];
   const onRetry = (why: string) => retries.push(why);
-  const result = await sendWebhook({
-    delivery,
-    url,
-    message: { text: 'well', exitCode: 0 },
-    signal,
-    lastCall,
-    onRetry,
-    pausesMs,
-  });
+  const message = { text: 'well', exitCode: 0 };
+  const result = await sendWebhook({ delivery, url, message, signal: NEVER, lastCall: NEVER, onRetry, pausesMs: [1] });
   await delivery.close();
   return { result, retries };
 }
@@ -51,30 +37,13 @@ test('sendWebhook() tries three times where the server has trouble, and reports 
   assert.deepEqual([server.seen.length, retries.length], [3, 2]);
 });
 
-test('sendWebhook() is taken by a later try', async () => {
-  await using server = await openHttp((response, _, count) => response.writeHead(count < 2 ? 429 : 200).end());
-  const { result } = await tell(server.port);
-  assert.deepEqual([result, server.seen.length], [{ kind: 'accepted', status: 200, tries: 3 }, 3]);
-});
-
 test('sendWebhook() is done where half an answer says that it is taken: a second one would be read twice', async () => {
   await using server = await openPeer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nok'));
   const { result } = await tell(server.port);
   assert.deepEqual([result, server.requests.length], [{ kind: 'accepted', status: 200, tries: 1 }, 1]);
 });
 
-test('sendWebhook() waits no longer than there is for a server that asks for more', async () => {
-  await using server = await openHttp((response, _, count) => {
-    if (count === 0) response.writeHead(429, { 'retry-after': '3600' }).end();
-    else response.end();
-    lastCall.abort();
-  });
-  const lastCall = new AbortController();
-  const { result } = await tell(server.port, { lastCall: lastCall.signal });
-  assert.deepEqual(result, { kind: 'accepted', status: 200, tries: 2 });
-});
-
-for (const status of [302, 400, 401, 403, 404, 410]) {
+for (const status of [302, 410]) {
   test(`sendWebhook() does not try again after HTTP ${status}`, async () => {
     await using server = await openHttp((response) => response.writeHead(status).end('invalid_token'));
     const { result } = await tell(server.port);
@@ -92,26 +61,6 @@ test('sendWebhook() tries three times where nothing listens, and where the conne
   const { result: reset } = await tell(rude.port);
   assert.equal(reset.kind === 'failed' && reset.tries, 3);
   assert.equal(rude.requests.length, 3);
-});
-
-test('sendWebhook() ends at its signal: in a request that hangs, in a pause, and before it began', async () => {
-  await using silent = await openPeer(() => setTimeout(() => limit.abort('no time is left'), 20));
-  const limit = new AbortController();
-  const { result: hung } = await tell(silent.port, { signal: limit.signal });
-  const late = hung.kind === 'failed' ? `${hung.tries} ${hung.why}` : '';
-  assert.match(late, /^1 \S+ did not answer in the time that was left$/);
-
-  const pausing = new AbortController();
-  await using busy = await openHttp((response) => {
-    response.writeHead(503).end('busy');
-    setTimeout(() => pausing.abort('no time is left'), 20);
-  });
-  const { result: paused } = await tell(busy.port, { signal: pausing.signal, pausesMs: [600_000] });
-  assert.deepEqual(paused, { kind: 'failed', why: 'HTTP 503: busy', tries: 1 });
-
-  const { result: never } = await tell(busy.port, { signal: AbortSignal.abort('no time is left') });
-  assert.deepEqual(never, { kind: 'failed', why: 'no time was left', tries: 0 });
-  assert.equal(busy.seen.length, 1);
 });
 
 const REPORT: Report = {
