@@ -4,7 +4,7 @@
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { copyText, cut, findNearest } from '../base/text.ts';
 import { formatLabels } from './exposition-text.ts';
-import type { Format, TextFormat } from './format.ts';
+import type { Format } from './format.ts';
 import { type Label, readNumber, readSampleLine } from './lexer.ts';
 import type { BodyReader } from './line-cutter.ts';
 import { type FoundSample, openSampleFilter, type WantedSample } from './sample-filter.ts';
@@ -76,7 +76,7 @@ export function openExposition(
       ...selections.flatMap(({ wanted }) => wanted),
       ...(selections.length === 0 ? [] : names.wanted),
     ],
-    (line) => readSample(line, format === 'openMetrics' ? format : 'text'),
+    (line) => readSample(line, format),
   );
 
   return {
@@ -134,7 +134,7 @@ function chooseReading(found: readonly (FoundSample | null)[]): Reading {
 }
 
 /** Reads one line; null if it is not a sample. */
-function readSample(line: string, format: TextFormat): FoundSample | null {
+function readSample(line: string, format: Format): FoundSample | null {
   const sample = readSampleLine(line, format);
   if (sample === null) return null;
   // The parser throws on, or loses, much that Prometheus reads: it gets what the lexer found.

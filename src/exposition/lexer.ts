@@ -6,7 +6,7 @@
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
 // loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.
 
-import type { TextFormat } from './format.ts';
+import type { Format, TextFormat } from './format.ts';
 
 /** A label; its value is unescaped. */
 export type Label = readonly [name: string, value: string];
@@ -56,11 +56,9 @@ export const ANY_LINE = `[^\\n]*${END}`;
 export function header(words: string): string {
   return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
 }
-/** Of a line that is no sample, only the last groups match, or none: its last alternative takes any line. */
-const ONE_LINE = {
-  text: new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y'),
-  openMetrics: new RegExp(`${OM_SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y'),
-} as const;
+/** Of a line that is no sample, only the last groups match, or none: the last alternative takes any line. */
+const TEXT_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
+const OM_LINE = new RegExp(`${OM_SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
 const ONE_SERIES = new RegExp(SERIES, 'y');
@@ -74,8 +72,8 @@ const READABLE_LINES = {
 } as const;
 
 /** Reads one line, with or without its line feed; null if it is not a sample. */
-export function readSampleLine(line: string, format: TextFormat = 'text'): SampleLine | null {
-  const one = ONE_LINE[format];
+export function readSampleLine(line: string, format: Format = 'text'): SampleLine | null {
+  const one = format === 'openMetrics' ? OM_LINE : TEXT_LINE;
   one.lastIndex = 0;
   const match = one.exec(line) as RegExpExecArray;
   const [, , , , , value] = match;
@@ -176,8 +174,8 @@ export type LineSink = {
 };
 
 /** Reads whole lines. Timestamps of OpenMetrics are seconds, as written; its exemplars are skipped. */
-export function readLines(text: string, { onSample, onHeader }: LineSink, format: TextFormat = 'text'): void {
-  const line = ONE_LINE[format];
+export function readLines(text: string, { onSample, onHeader }: LineSink, format: Format = 'text'): void {
+  const line = format === 'openMetrics' ? OM_LINE : TEXT_LINE;
   for (let at = 0; at < text.length; ) {
     line.lastIndex = at;
     const match = line.exec(text) as RegExpExecArray;

@@ -3,7 +3,7 @@
 
 import { copyText } from '../base/text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
-import type { TextFormat } from './format.ts';
+import type { Format } from './format.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
@@ -44,7 +44,7 @@ type Head = { readonly name: string; type: FamilyType; help: string; isDeclared:
 const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'histogram', 'summary']);
 
 /** Opens the reader of one body; it returns the parts that have ended. */
-export function openFamilyReader(format: TextFormat = 'text'): BodyReader<readonly Family[], readonly Family[]> {
+export function openFamilyReader(format: Format = 'text'): BodyReader<readonly Family[], readonly Family[]> {
   /** By the names of their samples. */
   const heads = new Map<string, Head>();
   let head: Head | null = null;
@@ -116,7 +116,7 @@ export function openFamilyReader(format: TextFormat = 'text'): BodyReader<readon
 }
 
 /** Cut to the safe integers, which no receiver takes either: hundreds of digits would be infinity. */
-function readTimestamp(text: string, format: TextFormat): number {
-  const ms = format === 'text' ? Number(text) : Math.round(Number(text) * 1000);
+function readTimestamp(text: string, format: Format): number {
+  const ms = format === 'openMetrics' ? Math.round(Number(text) * 1000) : Number(text);
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER));
 }

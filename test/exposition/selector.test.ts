@@ -67,6 +67,7 @@ test('openExposition() takes a line that is too long for one that cannot be read
     const long = `a{c="${'x'.repeat(length)}",b="c"} 1\n`;
     const found = [long, `a{b="c"} 2\n${long}`].map((body) => select(body, 'a', { b: 'c' }));
     assert.deepEqual([...found, select(`${long}b 2\n`, 'b')], ['none', 'none', 2]);
+    assert.equal(select(`b{c="${'a '.repeat(length)}"} 1\na 2\n`, 'a'), 2, 'a piece of another line');
   }
 });
 

@@ -210,35 +210,31 @@ function formatDouble(value: number): string {
   return Number.isFinite(value) ? String(value) : `"${value}"`;
 }
 
-/** One histogram or summary. */
-export type BucketPoint = {
-  /** Without `le` or `quantile`. */
-  readonly labels: readonly Label[];
-  /** By `le` or `quantile`, ascending; with the infinite one if a line has it. */
-  readonly steps: readonly BucketStep[];
-  /** Null if no line has it. */
-  readonly sum: number | null;
-  readonly count: number | null;
-  /** The timestamp of the last line; null if it has none. */
-  readonly timestampMs: number | null;
-};
-
 type BucketStep = { readonly bound: number; readonly value: number };
 
-/** Two arrays of numbers take a fifth of the memory of objects. */
+/** One histogram or summary, as its lines come: two arrays of numbers take a fifth of the memory of objects. */
 type OpenPoint = {
+  /** By `le` or `quantile`; the infinite one, too, if a line has it. */
   readonly bounds: number[];
   readonly values: number[];
+  /** Null if no line has it. */
   sum: number | null;
   count: number | null;
+  /** The timestamp of the last line; null if it has none. */
   timestampMs: number | null;
+};
+
+/** `labels`: without `le` or `quantile`. `steps`: ascending. */
+type BucketPoint = Pick<OpenPoint, 'sum' | 'count' | 'timestampMs'> & {
+  readonly labels: readonly Label[];
+  readonly steps: readonly BucketStep[];
 };
 
 /**
  * Joins the lines of one family by their labels: a point of OTLP is a dozen lines in the text format. Holds a
  * few numbers for each line.
  */
-export function openBucketPoints() {
+function openBucketPoints() {
   /** By their labels. */
   const points = new Map<string, OpenPoint>();
 
@@ -253,22 +249,17 @@ export function openBucketPoints() {
   return {
     /** Takes a line; false if it belongs to no point, such as a bucket without a bound. */
     add({ name: family, type }: Family, { name, labels, value, timestampMs }: Sample): boolean {
-      const stepName = type === 'histogram' ? `${family}_bucket` : family;
-      if (name === stepName) {
-        const boundName = type === 'histogram' ? 'le' : 'quantile';
-        const bound = readNumber(labels.find(([label]) => label === boundName)?.[1] ?? '');
-        if (Number.isNaN(bound)) return false;
-        const point = findPoint(labels.filter(([label]) => label !== boundName));
+      const [stepName, boundName] = type === 'histogram' ? [`${family}_bucket`, 'le'] : [family, 'quantile'];
+      const isStep = name === stepName;
+      if (!isStep && name !== `${family}_sum` && name !== `${family}_count`) return false;
+      const bound = isStep ? readNumber(labels.find(([label]) => label === boundName)?.[1] ?? '') : 0;
+      if (Number.isNaN(bound)) return false;
+      const point = findPoint(isStep ? labels.filter(([label]) => label !== boundName) : labels);
+      point.timestampMs = timestampMs;
+      if (isStep) {
         point.bounds.push(bound);
         point.values.push(value);
-        point.timestampMs = timestampMs;
-        return true;
-      }
-      if (name !== `${family}_sum` && name !== `${family}_count`) return false;
-      const point = findPoint(labels);
-      if (name === `${family}_sum`) point.sum = value;
-      else point.count = value;
-      point.timestampMs = timestampMs;
+      } else point[name === `${family}_sum` ? 'sum' : 'count'] = value;
       return true;
     },
     /** Removes the points, in the order of their first lines. */

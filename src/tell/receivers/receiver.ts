@@ -58,7 +58,7 @@ const PIECE_BYTES = 8 * 1024;
 
 /** Reads a body piece by piece; a family may come in several parts. @throws as `pieces` does */
 export async function* readFamilies(pieces: AsyncIterable<Uint8Array>, format?: Format): AsyncGenerator<Family> {
-  const reader = openFamilyReader(format === 'openMetrics' ? format : 'text');
+  const reader = openFamilyReader(format);
   for await (const piece of pieces) {
     for (let at = 0; at < piece.length; at += PIECE_BYTES) yield* reader.write(piece.subarray(at, at + PIECE_BYTES));
   }

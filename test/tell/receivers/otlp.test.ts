@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VERSION } from '../../../src/base/version.ts';
-import { openFamilyReader } from '../../../src/exposition/samples.ts';
-import { type BucketPoint, openBucketPoints, otlp } from '../../../src/tell/receivers/otlp.ts';
+import { otlp } from '../../../src/tell/receivers/otlp.ts';
 import type { AnswerEnd, PushJudgement } from '../../../src/tell/receivers/receiver.ts';
 import { encode } from './encode-push.ts';
 
@@ -148,11 +147,28 @@ test('otlp.encode() makes counts between bounds of the buckets of a histogram', 
       'h_bucket{a="9",le="+Inf"} 0',
       'h_count{a="9"} 2',
       'h_sum{a="6"} 6',
+      // In whatever order; and without a bound.
+      'h_bucket{le="+Inf",z="2",a="10"} 3',
+      'h_bucket{a="10",le="0.5",z="2"} 1',
+      'h_count{z="2",a="10"} 3',
+      'h_bucket{a="10"} 4',
+      'h_bucket{le="x",a="10"} 5',
+      'h_bucket{a="10",le=""} 6',
     ].join('\n'),
   );
   const point = (a: string, fields: object) => ({ attributes: [attribute('a', a)], timeUnixNano, ...fields });
   assert.deepEqual(metrics, [
     { name: 'h', gauge: { dataPoints: [point('5', { asDouble: 5 })] } },
+    {
+      name: 'h_bucket',
+      gauge: {
+        dataPoints: [
+          point('10', { asDouble: 4 }),
+          { attributes: [attribute('le', 'x'), attribute('a', '10')], timeUnixNano, asDouble: 5 },
+          point('10', { asDouble: 6 }),
+        ],
+      },
+    },
     {
       name: 'h',
       histogram: {
@@ -170,6 +186,21 @@ test('otlp.encode() makes counts between bounds of the buckets of a histogram', 
     },
     // Nothing says how many.
     { name: 'h_sum', gauge: { dataPoints: [point('6', { asDouble: 6 })] } },
+    {
+      name: 'h',
+      histogram: {
+        aggregationTemporality: 2,
+        dataPoints: [
+          {
+            attributes: [attribute('a', '10'), attribute('z', '2')],
+            timeUnixNano,
+            count: '3',
+            bucketCounts: ['1', '2'],
+            explicitBounds: [0.5],
+          },
+        ],
+      },
+    },
   ]);
 });
 
@@ -178,8 +209,8 @@ test('otlp.encode() makes a summary of one with sum and count, and gauges of one
     [
       '# HELP s Its help.',
       '# TYPE s summary',
-      's{a="1",quantile="0.5"} NaN',
       's{a="1",quantile="0.99"} 2',
+      's{a="1",quantile="0.5"} NaN',
       's_sum{a="1"} 3',
       's_count{a="1"} 4',
       's{a="2",quantile="0.5"} 5',
@@ -251,6 +282,13 @@ test('otlp.encode() sends at most 2000 points at once, and those with times of t
   );
 });
 
+test('otlp.encode() gives a histogram the time of its last line', async () => {
+  const [metrics = []] = await encodeMetrics(
+    '# TYPE h histogram\nh_bucket{le="1"} 1 500\nh_sum 4 600\nh_count 1 700\n',
+  );
+  assert.deepEqual(metrics[0]?.histogram?.dataPoints[0]?.['timeUnixNano'], '700000000');
+});
+
 test('otlp.encode() writes no time beyond 64 bits, which would spoil the request of other points', async () => {
   const [metrics = []] = await encodeMetrics(`# TYPE a counter\na 1 ${'9'.repeat(40)}\na{n="1"} 1 18446744073710\n`);
   const points = metrics.flatMap(({ sum }) => sum?.dataPoints ?? []);
@@ -271,70 +309,4 @@ test('otlp.encode() sends at most 2000 points at once of what ends with the body
 
 test('otlp.encode() sends nothing where there is no sample', async () => {
   assert.deepEqual(await encode(otlp, '# TYPE a counter\n'), []);
-});
-
-/** The points of a body with one family, and the names of the samples that are part of none. */
-function collect(body: string): { readonly points: readonly BucketPoint[]; readonly others: readonly string[] } {
-  const reader = openFamilyReader();
-  const open = openBucketPoints();
-  const others: string[] = [];
-  for (const family of [...reader.write(Buffer.from(body)), ...reader.end()]) {
-    for (const sample of family.samples) if (!open.add(family, sample)) others.push(sample.name);
-  }
-  const points = [...open.take()];
-  assert.deepEqual([...open.take()], []);
-  return { points, others };
-}
-
-test('openBucketPoints() puts the lines of a histogram together by their labels, in whatever order', () => {
-  const { points, others } = collect(
-    [
-      '# TYPE h histogram',
-      'h_bucket{le="+Inf",a="1",b="2"} 3',
-      'h_bucket{a="1",le="0.5",b="2"} 1 500',
-      'h_count{b="2",a="1"} 3',
-      'h_bucket{le="0.5",a="2"} 0',
-      'h_sum{a="1",b="2"} 4.5 600',
-      'h_bucket{a="1"} 1',
-      'h_bucket{le="x",a="1"} 1',
-      'h_bucket{le="",a="1"} 1',
-      'h 1',
-    ].join('\n'),
-  );
-  assert.deepEqual(points, [
-    {
-      labels: [
-        ['a', '1'],
-        ['b', '2'],
-      ],
-      steps: [
-        { bound: 0.5, value: 1 },
-        { bound: Number.POSITIVE_INFINITY, value: 3 },
-      ],
-      sum: 4.5,
-      count: 3,
-      timestampMs: 600,
-    },
-    { labels: [['a', '2']], steps: [{ bound: 0.5, value: 0 }], sum: null, count: null, timestampMs: null },
-  ]);
-  assert.deepEqual(others, ['h_bucket', 'h_bucket', 'h_bucket', 'h']);
-});
-
-test('openBucketPoints() puts the lines of a summary together', () => {
-  const { points, others } = collect(
-    '# TYPE s summary\ns{quantile="0.99"} NaN\ns{quantile="0.5"} 1\ns_sum 2\ns_count 3\ns 4\n',
-  );
-  assert.deepEqual(points, [
-    {
-      labels: [],
-      steps: [
-        { bound: 0.5, value: 1 },
-        { bound: 0.99, value: Number.NaN },
-      ],
-      sum: 2,
-      count: 3,
-      timestampMs: null,
-    },
-  ]);
-  assert.deepEqual(others, ['s']);
 });
