@@ -92,7 +92,7 @@ function isTooLarge(value: string): boolean {
 }
 
 /** Unescapes a label's value; other backslashes stay (lvalReplacer in model/textparse of Prometheus). */
-export function unescapeValue(text: string): string {
+function unescapeValue(text: string): string {
   return text.includes('\\') ? text.replace(/\\([\\"n])/g, unescapeLetter) : text;
 }
 

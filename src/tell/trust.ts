@@ -46,7 +46,7 @@ export function listUsualAuthorities(): readonly string[] {
 }
 
 /** The certificates of a PEM file, or why it cannot be used. */
-export function parseAuthorities(text: string): { readonly certificates: string[] } | { readonly why: string } {
+function parseAuthorities(text: string): { readonly certificates: string[] } | { readonly why: string } {
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   if (certificates.length === 0) return { why: 'it has no certificate in PEM form' };
   const wrong = certificates.findIndex((certificate) => !isReadable(certificate));

@@ -53,12 +53,6 @@ test('openFamilyScan() finds the families that have samples, and knows the suffi
   assert.deepEqual(scan(EACH_KIND), ['h', 'h_created', 's', 'g', 'g_sum', 'g_count_total', 'u', 'x_bucket']);
 });
 
-test('openFamilyScan() finds the same cut anywhere, and byte by byte', () => {
-  const body = Buffer.from(EACH_KIND);
-  for (const [first, second] of pairs(body)) assert.deepEqual(scan(first, second), scan(body), `${first.length}`);
-  assert.deepEqual(scan(...Array.from(body, (byte) => Uint8Array.of(byte))), scan(body));
-});
-
 test('openFamilyScan() counts a recording as its TYPE lines do', () => {
   for (const name of ['prometheus-2.42.0', 'node_exporter-1.12.1', 'python-prometheus_client-0.26.0']) {
     const body = readRecordedBody(`expositions/${name}.txt`);

@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  findUnreadableLine,
-  readLines,
-  readNumber,
-  readSampleLine,
-  unescapeHelp,
-  unescapeValue,
-} from '../../src/exposition/lexer.ts';
+import { findUnreadableLine, readLines, readNumber, readSampleLine } from '../../src/exposition/lexer.ts';
 
 test('readNumber() reads what Prometheus reads', () => {
   const { NaN: none, POSITIVE_INFINITY: infinite, NEGATIVE_INFINITY: negative } = Number;
@@ -144,10 +137,4 @@ test('readLines() gives samples and headers in their order, and leaves out the o
 test('findUnreadableLine() finds the first line that Prometheus would refuse', () => {
   assert.equal(findUnreadableLine(TEXT), TEXT.indexOf('neither'));
   for (const text of ['', '\n', ' ', 'a 1', 'a 1\n', '#']) assert.equal(findUnreadableLine(text), text.length, text);
-});
-
-test('unescapeValue() and unescapeHelp() differ in quotes', () => {
-  const escaped = '\\\\n \\n \\" \\q';
-  assert.equal(unescapeValue(escaped), '\\n \n " \\q');
-  assert.equal(unescapeHelp(escaped), '\\n \n \\" \\q');
 });

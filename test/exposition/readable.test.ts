@@ -37,11 +37,6 @@ test('openReadableCheck() says the same of a body cut anywhere between two piece
   }
 });
 
-test('openReadableCheck() says the same byte by byte', () => {
-  const body = readRecordedBody('expositions/python-prometheus_client-0.26.0.txt');
-  assert.equal(check(...Array.from(body, (byte) => Uint8Array.of(byte))), null);
-});
-
 test('openReadableCheck() names the first line of many that cannot be read', () => {
   const many = 'a 1\n'.repeat(50_000);
   const why = 'neither a sample nor a comment: "b"';
