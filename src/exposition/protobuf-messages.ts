@@ -5,7 +5,7 @@
 import { openByteBuffer } from '../base/byte-buffer.ts';
 import type { BodyFilter, BodyReader } from './line-cutter.ts';
 
-/** A longer body is not read to its end anyway (BODY_MAX_BYTES). */
+/** Longer bodies are not read to their end (BODY_MAX_BYTES). */
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
 /** Of a metric's name; the longest label values that were seen are shorter. */
 const NAME_MAX_BYTES = 64 * 1024;

@@ -29,7 +29,7 @@ export type PushedFamily = {
  */
 export const PUSHED_MAX_LENGTH = 6_000_000;
 
-/** A body that was read. `fault`: why it must not be kept anyway; null: it may be. */
+/** A body that was read. `fault`: why it must not be kept; null: it may be. */
 export type PushedBody =
   | { readonly kind: 'unreadable'; readonly why: string }
   | {

@@ -22,7 +22,7 @@ export type Sample = {
  * name, type and help, if it is long or if other lines stand in between; also in the middle of a histogram.
  */
 export type Family = {
-  /** Of a counter, that of its samples: OpenMetrics announces them without `_total`. */
+  /** A counter has the name of its samples: OpenMetrics announces it without `_total`. */
   readonly name: string;
   /** `untyped` if no TYPE line came before the end of the part, or one with an unknown type. */
   readonly type: FamilyType;

@@ -29,7 +29,7 @@ export type DeliveryRequest = Omit<PushRequest, 'body'> & {
 };
 
 /** The result of a request; `text` is the start of the answer, for a person, without secrets. */
-export type DeliveryResult =
+type DeliveryResult =
   | {
       readonly kind: 'answered';
       readonly status: number;
