@@ -75,7 +75,7 @@ test('openReadableCheck() says what is broken', () => {
     [message(text(1, 'a'), METRIC), null],
     [message(text(1, 'a')), 'no sample'],
     [message(text(1, 'a'), text(2, ''), field(3, 0, '\x01'), METRIC, text(5, 'unit')), null],
-    [message(text(1, 'a'), field(9, 1, '\0'.repeat(8)), field(10, 5, '\0'.repeat(4)), METRIC), null],
+    [message(text(1, 'a'), METRIC, field(10, 5, '\0'.repeat(4)), field(9, 1, '\0'.repeat(8))), null],
     [message(text(1, 'a'), field(9, 0, `${'\x80'.repeat(9)}\x01`), METRIC), null],
     [message(text(1, 'a'), field(9, 0, `${'\x80'.repeat(10)}\x01`), METRIC), 'a number of more than 64 bits'],
     [message(text(1, 'a'), text(1, 'b'), METRIC), null],

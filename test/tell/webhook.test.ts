@@ -10,13 +10,13 @@ import { openHttp } from '../support/receiver.ts';
 
 const NEVER = new AbortController().signal;
 
-async function tell(port: number) {
+async function tell(port: number, signal: AbortSignal = NEVER) {
   const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
   const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: true });
   const retries: string[] = [];
   const onRetry = (why: string) => retries.push(why);
   const message = { text: 'well', exitCode: 0 };
-  const result = await sendWebhook({ delivery, url, message, signal: NEVER, lastCall: NEVER, onRetry, pausesMs: [1] });
+  const result = await sendWebhook({ delivery, url, message, signal, lastCall: NEVER, onRetry, pausesMs: [1] });
   await delivery.close();
   return { result, retries };
 }
@@ -41,6 +41,11 @@ test('sendWebhook() is done where half an answer says that it is taken: a second
   await using server = await openPeer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nok'));
   const { result } = await tell(server.port);
   assert.deepEqual([result, server.requests.length], [{ kind: 'accepted', status: 200, tries: 1 }, 1]);
+});
+
+test('sendWebhook() tries nothing where no time is left', async () => {
+  const { result } = await tell(await closedPort(), AbortSignal.abort('no time is left'));
+  assert.deepEqual(result, { kind: 'failed', why: 'no time was left', tries: 0 });
 });
 
 for (const status of [302, 410]) {
