@@ -233,7 +233,7 @@ function withNearest(kind: 'none' | 'unmatched' | 'several', nearest: readonly s
   return nearest.length === 0 ? { kind } : { kind, nearest };
 }
 
-/** The values that can be written in only one way: not empty ones (may be missing), nor those with escapes. */
+/** The values that can be written in only one way: no empty ones (may be missing), and none with escapes. */
 function quotePlain(labels: readonly Label[]): readonly string[] {
   return labels.flatMap(([, text]) => (/^$|[\\"\n]/.test(text) ? [] : [`"${text}"`]));
 }

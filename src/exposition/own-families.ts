@@ -1,5 +1,5 @@
-// lastscrape's own families in each format, and where the front puts them: at the end of the source's page, in
-// OpenMetrics before its last line. Pure; holds at most that line.
+// lastscrape's own families in each format, and where the front puts them: at the end of the source's page,
+// in OpenMetrics before its last line. Pure; holds at most that line.
 
 import { openByteBuffer } from '../base/byte-buffer.ts';
 import { VERSION } from '../base/version.ts';
@@ -90,7 +90,7 @@ function encodeField(field: number, bytes: string): string {
 
 const LINE_FEED = 0x0a;
 
-/** Passes a page on but for its last line, `rest`, if that ends its format; `isWhole`: families may follow. */
+/** Passes a page on but for `rest`, the line that ends its format; `isWhole`: families may follow. */
 export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], { isWhole: boolean; rest: Uint8Array }> {
   const held = openByteBuffer();
   const messages = openMessageEnds();

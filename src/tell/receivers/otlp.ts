@@ -212,7 +212,7 @@ function formatDouble(value: number): string {
 
 type BucketStep = { readonly bound: number; readonly value: number };
 
-/** One histogram or summary, as its lines come: two arrays of numbers take a fifth of the memory of objects. */
+/** One histogram or summary as its lines come; two arrays take a fifth of the memory of objects. */
 type OpenPoint = {
   /** By `le` or `quantile`; the infinite one, too, if a line has it. */
   readonly bounds: number[];

@@ -59,7 +59,7 @@ async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonl
   if (writer.sizeBytes > 0) yield writer.take();
 }
 
-/** A name in quotes stands in the braces; a Pushgateway takes it with --push.enable-utf8-names (not in 1.5.1). */
+/** A quoted name stands in the braces; a Pushgateway wants --push.enable-utf8-names for it (not in 1.5.1). */
 function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
   const written = formatName(name);
   const isPlain = written === name;
