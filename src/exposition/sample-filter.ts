@@ -1,11 +1,11 @@
-// Finds the few wanted samples of an exposition, fed in chunks of any size: one regular expression skips all
+// Finds the few wanted samples of an exposition, fed in chunks of any size, and only scans the bytes of all
 // other lines. Knows only where lines begin and end and which name they start with. Pure; holds one line at
 // most.
 //
 // Lines end at line feed only, and a name is matched at a line's start only: request names may contain CR,
 // NUL, U+2028 and text that looks like a sample (fixtures/recordings, 13-odd-names).
 
-import { BLANKS, type Label } from './lexer.ts';
+import type { Label } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 /** Longer lines are skipped: an odd error text must not cost memory. */
@@ -19,7 +19,7 @@ export type WantedSample = {
   /** The metric's name, or with `isPrefix` how it begins. */
   readonly name: string;
   readonly isPrefix?: boolean;
-  /** Lines without all of these texts are not read. Default: none. */
+  /** Lines without all of these texts, compared byte by byte, are not read. Default: none. */
   readonly contains?: readonly string[];
   /** Called with each such sample, null if unreadable; returns false when it needs no more. */
   readonly onSample?: (sample: FoundSample | null) => boolean;
@@ -29,56 +29,121 @@ export type WantedSample = {
   readonly onTooLong?: () => void;
 };
 
+const LINE_FEED = 0x0a;
+const OPENING_BRACE = 0x7b;
+const QUOTE = 0x22;
+
+/** Everything wanted of one name. */
+type Pattern = {
+  readonly name: Buffer;
+  /** A line feed and the name: the text to search for. */
+  readonly start: Buffer;
+  readonly isPrefix: boolean;
+  wanted: readonly { readonly sample: WantedSample; readonly contains: readonly Buffer[] }[];
+};
+
 /** Opens a filter for one body; `read` reads a line without its line feed, null if it is not a sample. */
 export function openSampleFilter(
-  samples: readonly WantedSample[],
+  wanted: readonly WantedSample[],
   read: (line: string) => FoundSample | null,
 ): BodyReader<void, void> {
-  let wanted = samples.map((sample) => {
-    const pattern = writeStart(sample) + (sample.contains ?? []).map(writeText).join('');
-    return { sample, pattern, isOf: new RegExp(`^${pattern}`) };
-  });
-  /** The lines that begin as one of `wanted`; null: that has changed. */
-  let lines: RegExp | null = null;
+  const patterns = groupByName(wanted);
 
-  /** Reads a line, at most once; drops those that need no more. */
-  function takeLine(bytes: string): void {
-    const asked = wanted.filter(({ isOf }) => isOf.test(bytes));
-    const line = Buffer.from(bytes, 'latin1').toString();
-    const found = asked.some(({ sample }) => sample.onSample !== undefined) ? read(line) : null;
-    const enough = asked.filter(({ sample: { onSample, onLine } }) => !(onSample?.(found) ?? onLine?.(line)));
-    if (enough.length === 0) return;
-    wanted = wanted.filter((each) => !enough.includes(each));
-    lines = null;
+  /** Reads a line of the name, at most once; drops those that need no more. */
+  function takeLine(line: Buffer, pattern: Pattern): void {
+    const asked = pattern.wanted.filter(({ contains }) => includesAll(line, contains));
+    if (asked.length === 0) return;
+    const text = line.toString();
+    const found = asked.some(({ sample }) => sample.onSample !== undefined) ? read(text) : null;
+    const enough = asked.filter(({ sample: { onSample, onLine } }) => !(onSample?.(found) ?? onLine?.(text)));
+    if (enough.length > 0) pattern.wanted = pattern.wanted.filter((each) => !enough.includes(each));
+  }
+  /** Searches a block after its first line natively, so that other lines cost no step here. */
+  function findWithin(block: Buffer, pattern: Pattern): void {
+    const { start, isPrefix } = pattern;
+    for (let at = 0; pattern.wanted.length > 0; at += start.length) {
+      at = block.indexOf(start, at);
+      if (at === -1) return;
+      if (isPrefix || !isNameByte(block[at + start.length])) {
+        takeLine(block.subarray(at + 1, findLineEnd(block, at + 1)), pattern);
+      }
+    }
+  }
+  function findFirst(line: Buffer): void {
+    for (const pattern of patterns) if (hasName(line, pattern)) takeLine(line, pattern);
+  }
+  /** Goes line by line if one begins with blanks or a brace, which few programs write. */
+  function findEach(block: Buffer): void {
+    for (let at = 0; at < block.length; ) {
+      const end = findLineEnd(block, at);
+      findFirst(block.subarray(at, end));
+      at = end + 1;
+    }
   }
 
   return openLineCutter({
     lineMaxBytes: LINE_MAX_BYTES,
     onLines(block) {
-      if (wanted.length === 0) return;
-      lines ??= new RegExp(`(?:^|\\n)(?!\\n|$)((?:${wanted.map(({ pattern }) => pattern).join('|')})[^\\n]*)`, 'g');
-      for (const [, line] of block.toString('latin1').matchAll(lines)) takeLine(line as string);
+      if (ODD_STARTS.some((start) => block.includes(start))) return findEach(block);
+      findFirst(block.subarray(0, findLineEnd(block, 0)));
+      for (const pattern of patterns) findWithin(block, pattern);
     },
     onLongLine(piece, isFirst) {
       if (!isFirst) return;
-      const bytes = piece.toString('latin1');
-      for (const { sample } of wanted) if (new RegExp(`^${writeStart(sample)}`).test(bytes)) sample.onTooLong?.();
+      for (const pattern of patterns) {
+        if (hasName(piece, pattern)) for (const { sample } of pattern.wanted) sample.onTooLong?.();
+      }
     },
   });
 }
 
-/** A pattern of how its lines begin: the name, or a brace and the name in quotes. */
-function writeStart({ name, isPrefix = false }: WantedSample): string {
-  const text = escapeBytes(name);
-  return `${BLANKS}(?:${text}${isPrefix ? '' : '(?![\\w:])'}|\\{${BLANKS}"${text}${isPrefix ? '' : '"'})`;
+const ODD_STARTS = ['\n ', '\n\t', '\n{'].map((text) => Buffer.from(text));
+
+function groupByName(wanted: readonly WantedSample[]): readonly Pattern[] {
+  const patterns = new Map<string, Pattern>();
+  for (const sample of wanted) {
+    const { name, isPrefix = false, contains = [] } = sample;
+    const key = `${isPrefix} ${name}`;
+    const each = { sample, contains: contains.map((text) => Buffer.from(text)) };
+    const known = patterns.get(key);
+    if (known !== undefined) known.wanted = [...known.wanted, each];
+    else patterns.set(key, { name: Buffer.from(name), start: Buffer.from(`\n${name}`), isPrefix, wanted: [each] });
+  }
+  return [...patterns.values()];
 }
 
-/** A pattern of what stands somewhere in the rest of the line. */
-function writeText(text: string): string {
-  return `(?=[^\\n]*${escapeBytes(text)})`;
+function includesAll(line: Buffer, texts: readonly Buffer[]): boolean {
+  for (const text of texts) if (!line.includes(text)) return false;
+  return true;
 }
 
-/** For lines in which each letter is a byte. */
-function escapeBytes(text: string): string {
-  return RegExp.escape(Buffer.from(text).toString('latin1'));
+/** Whether the line begins with the name, or with a brace and the quoted name. */
+function hasName(line: Buffer, { name, isPrefix }: Pattern): boolean {
+  let at = skipBlanks(line, 0);
+  const isQuoted = line[at] === OPENING_BRACE;
+  if (isQuoted) {
+    at = skipBlanks(line, at + 1);
+    if (line[at++] !== QUOTE) return false;
+  }
+  const end = at + name.length;
+  if (end > line.length || name.compare(line, at, end) !== 0) return false;
+  if (isPrefix) return true;
+  return isQuoted ? line[end] === QUOTE : !isNameByte(line[end]);
+}
+
+function findLineEnd(block: Buffer, from: number): number {
+  const end = block.indexOf(LINE_FEED, from);
+  return end === -1 ? block.length : end;
+}
+
+function skipBlanks(line: Buffer, from: number): number {
+  let at = from;
+  while (line[at] === 0x20 || line[at] === 0x09) at++;
+  return at;
+}
+
+/** `[a-zA-Z0-9_:]`: the name goes on. */
+function isNameByte(byte: number | undefined): boolean {
+  if (byte === undefined || byte >= OPENING_BRACE) return false;
+  return byte >= 0x61 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x30 && byte <= 0x3a) || byte === 0x5f;
 }

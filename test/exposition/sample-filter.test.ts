@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LINE_MAX_BYTES, openSampleFilter, type WantedSample } from '../../src/exposition/sample-filter.ts';
+import { readRecordedBody } from '../support/recording.ts';
 
 type Kept = { readonly lines: readonly string[]; readonly tooLongCount: number };
 
@@ -32,6 +33,20 @@ function* cut(body: Uint8Array, length: number): Generator<Uint8Array> {
 }
 
 const UP = { name: 'locust_up' };
+const ANY_REQUESTS = { name: 'locust_requests_', isPrefix: true, contains: ['{'] };
+
+test('openSampleFilter() keeps the same lines of a recording in chunks of any size', () => {
+  const body = readRecordedBody('exporter-0.5.0-locust-2.47.0/13-odd-names-stopped.txt');
+  const whole = keep([body], ANY_REQUESTS);
+  const expected = body
+    .toString()
+    .split('\n')
+    .filter((line) => line.startsWith('locust_requests_') && line.includes('{'));
+  assert.deepEqual(whole, { lines: expected, tooLongCount: 0 });
+  for (const length of [1, 2, 3, 7, 64, 1_000, 4_096, 65_536]) {
+    assert.deepEqual(keep(cut(body, length), ANY_REQUESTS), whole, `chunks of ${length}`);
+  }
+});
 
 test('openSampleFilter() keeps a line that is cut anywhere between two chunks', () => {
   const body = Buffer.from(
@@ -129,6 +144,21 @@ test('openSampleFilter() keeps a line of LINE_MAX_BYTES and skips a longer one',
   }
 });
 
+test('openSampleFilter() skips a line of 200 KB without end, wanted or not, in one chunk and in many', () => {
+  for (const [start, tooLongCount] of [
+    ['locust_up 1', 1],
+    ['other 1', 0],
+    ['', 0],
+  ] as const) {
+    const body = Buffer.alloc(200 * 1024, '1');
+    body.write(start);
+    for (const length of [body.length, 4_096, 1]) {
+      const kept = keep(cut(Buffer.concat([Buffer.from('locust_up 5\n'), body]), length), UP);
+      assert.deepEqual(kept, { lines: ['locust_up 5'], tooLongCount }, `${start}, chunks of ${length}`);
+    }
+  }
+});
+
 test('openSampleFilter() does not keep the chunks: the caller may use them again', () => {
   const chunk = Buffer.from('locust');
   function* reuse(): Generator<Uint8Array> {
@@ -137,4 +167,9 @@ test('openSampleFilter() does not keep the chunks: the caller may use them again
     yield Buffer.from('_up 1\n');
   }
   assert.deepEqual(keep(reuse(), UP).lines, ['locust_up 1']);
+});
+
+test('openSampleFilter() reads a view into a larger buffer', () => {
+  const whole = new Uint8Array(Buffer.from('locust_up 9\nlocust_up 1\nlocust_up 8\n'));
+  assert.deepEqual(keep([whole.subarray(12, 24)], UP).lines, ['locust_up 1']);
 });
