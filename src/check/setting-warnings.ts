@@ -4,7 +4,7 @@ import { redactHref } from '../base/text.ts';
 import { type Config, hasReceivers } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage, LOOPBACK } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
-import { RESERVE_MS } from '../decide/tell.ts';
+import { RESERVE_MS } from '../decide/quitting.ts';
 
 type OddContext = {
   readonly config: Config;

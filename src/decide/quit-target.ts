@@ -47,6 +47,7 @@ export type ForceResult =
   /** It cannot be forced, now or later; `why` goes with the hint. */
   | { readonly kind: 'impossible'; readonly why: string };
 
+/** `hint`: what this answer usually means where the target still runs. */
 export type TargetEvent =
   | { readonly kind: 'begun' }
   | { readonly kind: 'asked'; readonly answer: Answer; readonly hint: string }

@@ -1,9 +1,11 @@
-// The rules of quitting: what is done between the hold and the end, one thing after the other; each target
-// has its share of the time that is left. Pure. `quit-target.ts` says what comes next for one target.
+// The rules of quitting: what is done between the hold and the end, one thing after the other; when a push is
+// due, where the webhook comes, and how long each may take. Pure. `quit-target.ts` says what comes next for
+// one target; each has its share of the time that is left.
 
+import { cut } from '../base/text.ts';
 import { findExitCode } from './exit-codes.ts';
 import type { LogEntry, MessageId } from './messages.ts';
-import { type Limits, type Policy, type SignalName, type TargetPolicy, toSeconds } from './model.ts';
+import { findLeastWanted, type Limits, type Policy, type SignalName, type TargetPolicy, toSeconds } from './model.ts';
 import {
   beginTarget,
   nextTargetMove,
@@ -17,6 +19,8 @@ import type {
   Decision,
   EndDecision,
   Facts,
+  PushReport,
+  PushResult,
   QuitDecision,
   QuitEffect,
   QuitEvent,
@@ -26,18 +30,32 @@ import type {
   State,
   TargetReport,
 } from './state.ts';
-import { findWebhookIndex, isPushDue, KEPT_MS, makePushEffect, makeWebhookEffect, reportPush } from './tell.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;
+/** How much of the grace a push or a webhook reserves: the watch and the hold end earlier by this. */
+export const RESERVE_MS = 5_000;
+/** A push takes no longer, retries included; nothing is quit before. */
+export const PUSH_MAX_MS = 30_000;
+/** A webhook takes no longer: three tries of 5 s, and the pauses between them. */
+const WEBHOOK_MAX_MS = 20_000;
+/** How long before its limit the last try is made, without waiting any longer. */
+export const LAST_CALL_MS = 1_000;
+/** How much of the grace is left for targets by what comes before them, and for a webhook. */
+const KEPT_MS = 1_000;
+/** The longest reason in the report; the log has it whole. */
+const WHY_MAX_LENGTH = 160;
 
 export type WatchEnd = Pick<
   Quitting,
   'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered'
 >;
 
+/** One event on its way through the rules. */
+type Turn = { readonly nowMs: number; readonly policy: Policy; readonly log: LogEntry[] };
+
 /** Begins to quit: lists what is left to do, and begins the first of it. */
-export function beginQuitting(facts: Facts, end: WatchEnd, log: readonly LogEntry[], policy: Policy): Decision {
+export function beginQuitting(facts: Facts, end: WatchEnd, log: LogEntry[], policy: Policy): Decision {
   const tasks = listTasks(end, policy);
   const isPushSpared = policy.push !== undefined && !tasks.includes('push');
   const phase: Quitting = {
@@ -49,7 +67,7 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: readonly LogEntr
     reports: [],
     target: null,
   };
-  return beginTask({ facts, phase }, end.sinceMs, log, policy);
+  return beginTask({ facts, phase }, { nowMs: end.sinceMs, policy, log });
 }
 
 /** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
@@ -64,27 +82,61 @@ function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
   ];
 }
 
+/** Whether the last exposition is to be pushed: the wanted scrapes did not come, or it is pushed always. */
+export function isPushDue(
+  { outcome, scrapesSeenCount }: Pick<Quitting, 'outcome' | 'scrapesSeenCount'>,
+  { push, limits }: Policy,
+): boolean {
+  // Main never ran: what was seen is not of it.
+  if (push === undefined || outcome === 'neverStarted') return false;
+  if (push.when === 'always') return true;
+  if (outcome === 'scraped' || limits.scrapesWantedCount === 0) return false;
+  // With RUN_TIMEOUT the hold may have ended by the count.
+  const isCounted = outcome === 'timedOut' && limits.scrapesWantedCount !== 'auto' && scrapesSeenCount !== null;
+  return !isCounted || scrapesSeenCount < findLeastWanted(limits);
+}
+
+/** The webhook comes before the first mesh proxy, which would carry it; else after all targets. */
+export function findWebhookIndex({ targets }: Policy): number {
+  const index = targets.findIndex(({ isMesh }) => isMesh === true);
+  return index < 0 ? targets.length : index;
+}
+
 /** Decides what comes after the end of an effect. */
 export function decideQuitEvent(before: QuitState, event: QuitEvent, policy: Policy): Decision {
   const state = addSignal(before, event, policy);
-  const { atMs } = event;
+  const { facts, phase } = state;
+  const turn: Turn = { nowMs: event.atMs, policy, log: [] };
   switch (event.kind) {
     case 'frontClosed':
     case 'declaredDead':
-      return endTask(state, atMs, [], policy);
-    case 'pushed':
-      return decidePushed(state, event, policy);
+      return endTask(state, turn);
+    case 'pushed': {
+      const { kind, ...why } = event.result;
+      const { to } = policy.push as NonNullable<Policy['push']>;
+      const push = reportPush(to, event.result, event.atMs - phase.quitSinceMs);
+      const fields = { to, seconds: push.seconds, ...why };
+      turn.log.push({ id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed', fields });
+      return endTask({ facts, phase: { ...phase, push } }, turn);
+    }
     case 'webhookCalled': {
       const { kind, ...fields } = event.result;
-      const id = kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed';
-      return endTask(state, atMs, [{ id, fields }], policy);
+      turn.log.push({ id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields });
+      return endTask(state, turn);
     }
     default: {
-      const { target } = state.phase;
-      if (target === null) throw new Error('Bug: no target is being asked');
-      return moveTarget(state, target, event, atMs, logEvent(event, readPolicy(state, policy)), policy);
+      if (phase.target === null) throw new Error('Bug: no target is being asked');
+      logTargetEvent(turn, event, readPolicy(state, policy));
+      return moveTarget(state, phase.target, event, turn);
     }
   }
+}
+
+/** The push as the report shows it. */
+export function reportPush(to: string, result: PushResult, tookMs: number): PushReport {
+  const seconds = toSeconds(tookMs, 1);
+  if (result.kind === 'accepted') return { to, result: 'accepted', seconds };
+  return { to, result: 'failed', seconds, why: cut(result.why, WHY_MAX_LENGTH) };
 }
 
 /** The run is over. `by`: the second signal, where that ended it. */
@@ -92,76 +144,62 @@ export function endRun(state: State, by: SignalName | null, log: readonly LogEnt
   return { kind: 'ended', state, log, next: { kind: 'done', exitCode: findExitCode(state, policy, by), by } };
 }
 
-function beginTask(state: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): Decision {
+function beginTask(state: QuitState, turn: Turn): Decision {
+  const { nowMs, policy, log } = turn;
   const { phase } = state;
   const [task] = phase.tasks;
-  const perform = (next: QuitEffect, entries = log): QuitDecision => ({ kind: 'quitting', state, log: entries, next });
   if (task === undefined) return endRun(state, null, log, policy);
+  const perform = (next: QuitEffect): QuitDecision => ({ kind: 'quitting', state, log, next });
+  const sendWithin = (maxMs: number) => ({ untilMs: nowMs + maxMs, graceMs: findSendGrace(phase, policy) });
   switch (task) {
     case 'closeFront':
       return perform({ kind: task });
-    case 'push': {
-      const fields = { to: policy.push?.to, outcome: phase.outcome };
-      return perform(makePushEffect(nowMs, policy), [...log, { id: 'pushing', fields }]);
-    }
-    case 'declareDead': {
+    case 'push':
+      log.push({ id: 'pushing', fields: { to: policy.push?.to, outcome: phase.outcome } });
+      return perform({ kind: task, ...sendWithin(PUSH_MAX_MS) });
+    case 'declareDead':
       if (!policy.isDryRun) return perform({ kind: task });
-      const entry: LogEntry = { id: 'tombstoneSkipped', fields: { path: policy.tombstonePath } };
-      return endTask(state, nowMs, [...log, entry], policy);
-    }
+      log.push({ id: 'tombstoneSkipped', fields: { path: policy.tombstonePath } });
+      return endTask(state, turn);
     case 'webhook':
-      return perform(makeWebhookEffect(nowMs, phase, policy));
+      return perform({ kind: 'callWebhook', ...sendWithin(WEBHOOK_MAX_MS) });
     case 'target': {
       const next = readPolicy(state, policy);
       if (!policy.isDryRun) {
-        const target = beginTarget(next, readTime(state, nowMs, policy));
-        return moveTarget(state, target, { kind: 'begun' }, nowMs, log, policy);
+        return moveTarget(state, beginTarget(next, readTime(state, nowMs, policy)), { kind: 'begun' }, turn);
       }
       const { name, request } = next;
-      const entry: LogEntry = { id: 'targetSkipped', fields: { target: name, request } };
-      return endTarget(state, { target: name, result: 'skipped', seconds: 0 }, nowMs, [...log, entry], policy);
+      log.push({ id: 'targetSkipped', fields: { target: name, request } });
+      return endTarget(state, { target: name, result: 'skipped', seconds: 0 }, turn);
     }
   }
 }
 
-/** The next task begins; targets have their whole time from now on. */
-function endTask({ facts, phase }: QuitState, nowMs: number, log: readonly LogEntry[], policy: Policy): Decision {
-  const after: QuitState = { facts, phase: { ...phase, tasks: phase.tasks.slice(1), quitSinceMs: nowMs } };
-  return beginTask(after, nowMs, log, policy);
+/** How long after a signal the task under way is given up: the grace, but for what comes after it. */
+function findSendGrace({ tasks }: Quitting, { limits }: Policy): number {
+  const later = new Set(tasks.slice(1).filter((task) => task === 'target' || task === 'webhook'));
+  return Math.max(0, limits.terminationGraceMs - later.size * KEPT_MS);
 }
 
-function endTarget(
-  { facts, phase }: QuitState,
-  report: TargetReport,
-  nowMs: number,
-  log: readonly LogEntry[],
-  policy: Policy,
-): Decision {
-  const reports = [...phase.reports, report];
-  const after: QuitState = { facts, phase: { ...phase, tasks: phase.tasks.slice(1), target: null, reports } };
-  return beginTask(after, nowMs, log, policy);
+/** The next task begins. Targets have their whole time from the end of the last task that is none. */
+function endTask({ facts, phase }: QuitState, turn: Turn): Decision {
+  const [ended, ...tasks] = phase.tasks;
+  const quitSinceMs = ended === 'target' ? phase.quitSinceMs : turn.nowMs;
+  return beginTask({ facts, phase: { ...phase, tasks, quitSinceMs } }, turn);
 }
 
-function decidePushed(
-  { facts, phase }: QuitState,
-  { atMs, result }: Extract<QuitEvent, { readonly kind: 'pushed' }>,
-  policy: Policy,
-): Decision {
-  const push = reportPush((policy.push as NonNullable<Policy['push']>).to, result, atMs - phase.quitSinceMs);
-  const { to, seconds } = push;
-  const { kind, ...why } = result;
-  const id = kind === 'accepted' ? 'pushAccepted' : 'pushFailed';
-  return endTask({ facts, phase: { ...phase, push } }, atMs, [{ id, fields: { to, seconds, ...why } }], policy);
+function endTarget({ facts, phase }: QuitState, report: TargetReport, turn: Turn): Decision {
+  return endTask({ facts, phase: { ...phase, target: null, reports: [...phase.reports, report] } }, turn);
 }
 
 /** The state with the first signal in it, if that came meanwhile: less time is left. */
 function addSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
   const { facts, phase } = state;
   if (facts.terminatedAtMs !== null || terminatedAtMs === null) return state;
-  const told: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
-  if (phase.target === null) return told;
-  const target = shortenTarget(phase.target, readTime(told, atMs, policy));
-  return { facts: told.facts, phase: { ...phase, target } };
+  const signalled: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
+  if (phase.target === null) return signalled;
+  const target = shortenTarget(phase.target, readTime(signalled, atMs, policy));
+  return { ...signalled, phase: { ...phase, target } };
 }
 
 /**
@@ -179,22 +217,16 @@ export function findQuitDeadline(
   return Math.max(terminatedAtMs + limits.terminationGraceMs - keptMs, beginsMs + QUIT_MIN_MS);
 }
 
-function moveTarget(
-  state: QuitState,
-  before: TargetState,
-  event: TargetEvent,
-  nowMs: number,
-  log: readonly LogEntry[],
-  policy: Policy,
-): Decision {
+function moveTarget(state: QuitState, before: TargetState, event: TargetEvent, turn: Turn): Decision {
+  const { nowMs, policy, log } = turn;
   const { facts, phase } = state;
   const { state: target, move } = nextTargetMove(before, event, nowMs);
   if (move.kind === 'ended') {
     const { name } = readPolicy(state, policy);
     const { result, hint } = move;
     const fields = { seconds: toSeconds(nowMs - target.beganAtMs, 2), ...(result === 'failed' ? { hint } : {}) };
-    const entry: LogEntry = { id: RESULT_MESSAGES[result], fields: { target: name, ...fields } };
-    return endTarget(state, { target: name, result, ...fields }, nowMs, [...log, entry], policy);
+    log.push({ id: RESULT_MESSAGES[result], fields: { target: name, ...fields } });
+    return endTarget(state, { target: name, result, ...fields }, turn);
   }
   const next: QuitEffect = { ...move, index: phase.reports.length };
   return { kind: 'quitting', state: { facts, phase: { ...phase, target } }, log, next };
@@ -208,20 +240,17 @@ const RESULT_MESSAGES = {
 
 type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 
-/** What to log of an event. What a signal leaves behind shows outside of this run, as an exit code. */
-function logEvent(event: TargetQuitEvent, { name }: TargetPolicy): readonly LogEntry[] {
-  if (event.kind === 'probed') return [];
-  if (event.kind === 'asked') {
-    const { answer, leaves } = event;
-    const asked: LogEntry = { id: 'targetAsked', fields: { target: name, ...answer } };
-    if (answer.kind !== 'signalled' || answer.pids.length === 0) return [asked];
-    const { signal, pids } = answer;
-    return [{ id: 'targetSignalled', fields: { target: name, signal, pids, ...leaves } }, asked];
+/** Logs an event. What a signal leaves behind shows outside of this run, as an exit code. */
+function logTargetEvent({ log }: Turn, event: TargetQuitEvent, { name: target }: TargetPolicy): void {
+  if (event.kind === 'probed') return;
+  const result = event.kind === 'asked' ? event.answer : event.result;
+  if (result.kind === 'signalled' && result.pids.length > 0) {
+    const { signal, pids } = result;
+    const id = event.kind === 'asked' ? 'targetSignalled' : 'targetForced';
+    log.push({ id, fields: { target, signal, pids, ...event.leaves } });
   }
-  const { result, leaves } = event;
-  if (result.kind === 'impossible') return [{ id: 'targetNotForced', fields: { target: name, why: result.why } }];
-  const { signal, pids } = result;
-  return pids.length === 0 ? [] : [{ id: 'targetForced', fields: { target: name, signal, pids, ...leaves } }];
+  if (event.kind === 'asked') log.push({ id: 'targetAsked', fields: { target, ...result } });
+  else if (result.kind === 'impossible') log.push({ id: 'targetNotForced', fields: { target, why: result.why } });
 }
 
 /** The policy of the target that is, or comes, under way. */

@@ -3,7 +3,7 @@
 
 import type { LogEntry } from './messages.ts';
 import type { ExitCodes, FrontObservation, HoldOutcome, Observation, SignalName, Totals } from './model.ts';
-import type { Answer, ForceResult, Probe, QuitResult, TargetMove, TargetState } from './quit-target.ts';
+import type { QuitResult, TargetEvent, TargetMove, TargetState } from './quit-target.ts';
 import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
 import { type FrontFacts, NO_SCRAPERS, type ScraperRequest, type ServedScrape } from './scrapers.ts';
 import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
@@ -185,23 +185,14 @@ export type WatchEvent =
   | { readonly kind: 'signalled'; readonly atMs: number }
   | (FrontEvent & { readonly planned: ObserveEffect });
 
-/**
- * How an effect of quitting ended. `hint`: what this answer usually means where the target still runs.
- * `leaves`: what a signal leaves behind, for the log.
- */
+/** How an effect of quitting ended. `leaves`: what a signal leaves behind, for the log. */
 export type QuitEnd =
   | { readonly kind: 'frontClosed' }
   | { readonly kind: 'pushed'; readonly result: PushResult }
   | { readonly kind: 'declaredDead' }
   | { readonly kind: 'webhookCalled'; readonly result: WebhookResult }
-  | {
-      readonly kind: 'asked';
-      readonly answer: Answer;
-      readonly hint: string;
-      readonly leaves: LogEntry['fields'];
-    }
-  | { readonly kind: 'probed'; readonly probe: Probe }
-  | { readonly kind: 'forced'; readonly result: ForceResult; readonly leaves: LogEntry['fields'] };
+  | Extract<TargetEvent, { readonly kind: 'probed' }>
+  | (Extract<TargetEvent, { readonly kind: 'asked' | 'forced' }> & { readonly leaves: LogEntry['fields'] });
 
 /** That end, with when it was, and when the first signal came (null while none did). */
 export type QuitEvent = QuitEnd & { readonly atMs: number; readonly terminatedAtMs: number | null };

@@ -7,6 +7,7 @@ import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
+import { LAST_CALL_MS } from '../decide/quitting.ts';
 import type {
   Decision,
   EndDecision,
@@ -23,7 +24,6 @@ import type {
   WebhookResult,
 } from '../decide/state.ts';
 import { begin, step } from '../decide/step.ts';
-import { LAST_CALL_MS } from '../decide/tell.ts';
 import type { Front } from '../front/front.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target-kind.ts';

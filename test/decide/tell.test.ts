@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
 import { findWatchEnd } from '../../src/decide/model.ts';
-import { findWebhookIndex, isPushDue, makePushEffect, makeWebhookEffect, reportPush } from '../../src/decide/tell.ts';
+import { beginQuitting, decideQuitEvent, findWebhookIndex, isPushDue, reportPush } from '../../src/decide/quitting.ts';
+import { initialState } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
-import { POLICY } from './phases.ts';
+import { POLICY, QUITTING } from './phases.ts';
 
 const target = (name: string, isMesh = false) => ({ name, request: name, needsMs: 0, canForce: false, isMesh });
 
@@ -50,15 +51,18 @@ test('findWebhookIndex() is before the first proxy of a mesh, else behind all ta
 test('after a signal a push keeps a second for targets and one for a webhook; a webhook one for targets', () => {
   const limits = { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 };
   const graces = (policy: Partial<Policy>) => {
-    const all = { ...POLICY, limits, ...policy };
-    const tasks = all.targets.map(() => 'target' as const);
-    return [makePushEffect(10_000, all).graceMs, makeWebhookEffect(11_000, { tasks }, all).graceMs];
+    const all: Policy = { ...POLICY, limits, push: { to: 'otlp', when: 'always' }, ...policy };
+    const pushed = beginQuitting(initialState(0).facts, { ...QUITTING, outcome: 'expired' }, [], all);
+    assert.ok(pushed.kind === 'quitting' && pushed.next.kind === 'push');
+    const result = { kind: 'accepted', requestsCount: 1 } as const;
+    const { next } = decideQuitEvent(pushed.state, { kind: 'pushed', result, atMs: 0, terminatedAtMs: null }, all);
+    return [pushed.next.graceMs, next.kind === 'callWebhook' ? next.graceMs : null];
   };
-  assert.deepEqual(graces({}), [25_000, 25_000]);
-  assert.deepEqual(graces({ targets: [target('a')] }), [24_000, 24_000]);
+  assert.deepEqual(graces({}), [25_000, null]);
+  assert.deepEqual(graces({ targets: [target('a')] }), [24_000, null]);
   assert.deepEqual(graces({ hasWebhook: true }), [24_000, 25_000]);
-  assert.deepEqual(graces({ targets: [target('a')], hasWebhook: true }), [23_000, 24_000]);
-  assert.deepEqual(graces({ targets: [target('a')], limits: { ...limits, terminationGraceMs: 0 } }), [0, 0]);
+  assert.deepEqual(graces({ targets: [target('a', true), target('b')], hasWebhook: true }), [23_000, 24_000]);
+  assert.deepEqual(graces({ targets: [target('a')], limits: { ...limits, terminationGraceMs: 0 } }), [0, null]);
 });
 
 test('findWatchEnd() leaves the reserve of the grace, and never less than nothing', () => {
