@@ -2,11 +2,10 @@
 // what a scrape gets: decide/serve.ts does.
 
 import { callAfter, runWithin } from '../base/waits.ts';
-import type { MainView } from '../decide/main-view.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/pace.ts';
 import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/scrapers.ts';
-import { observeSource } from '../decide/serve.ts';
+import { type MainView, observeSource } from '../decide/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -1,7 +1,5 @@
 // The source, read and kept as the laws of decide/serve.ts and decide/pages.ts say. Holds no rule.
 
-import { TEXT_ACCEPT } from '../decide/accepts.ts';
-import type { MainView } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import {
   beginPages,
@@ -10,6 +8,7 @@ import {
   listPolled,
   type Pages,
   type PagesStep,
+  TEXT_ACCEPT,
   takeFailure,
   takeKept,
   takePage,
@@ -18,6 +17,7 @@ import {
 import {
   beginSource,
   findVanishedFate,
+  type MainView,
   type SourceKind,
   type SourceResult,
   takeAnswer,

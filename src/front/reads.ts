@@ -2,8 +2,8 @@
 // request has its own time-out. Never decides which read is next: decide/reads.ts does.
 
 import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
-import { TEXT_ACCEPT } from '../decide/accepts.ts';
 import { isPollDue } from '../decide/pace.ts';
+import { TEXT_ACCEPT } from '../decide/pages.ts';
 import { findReadMove, type OngoingRead, type ReadNeed } from '../decide/reads.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';

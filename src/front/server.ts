@@ -4,9 +4,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, waitUnless } from '../base/waits.ts';
-import { readAccept } from '../decide/accepts.ts';
-import type { ScraperRequest, ServedScrape } from '../decide/scrapers.ts';
-import { isScraper, SCRAPE_TIMEOUT_HEADER } from '../decide/who-scrapes.ts';
+import { readAccept } from '../decide/pages.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER, type ScraperRequest, type ServedScrape } from '../decide/scrapers.ts';
 import { type Connection, type ConnectionLimits, type Connections, openConnections } from './connections.ts';
 import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
 import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';

@@ -3,11 +3,11 @@
 import { type Clock, callAfter, onAbort, pause } from '../base/waits.ts';
 import { STALL_MS } from '../decide/evidence.ts';
 import { LATE_MS } from '../decide/facts.ts';
-import { type MainView, viewMain } from '../decide/main-view.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit-target.ts';
 import { LAST_CALL_MS } from '../decide/quitting.ts';
+import { type MainView, viewMain } from '../decide/serve.ts';
 import type {
   Decision,
   EndDecision,

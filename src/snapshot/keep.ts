@@ -1,11 +1,11 @@
 // Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides
 // what an answer becomes: decide/serve.ts does.
 
-import type { MainView } from '../decide/main-view.ts';
 import type { ExporterObservation } from '../decide/model.ts';
 import {
   beginSource,
   findVanishedFate,
+  type MainView,
   type SourceAnswer,
   takeAnswer,
   takeRefusal,

@@ -8,7 +8,7 @@ import {
   TEXT_ACCEPT,
   takesFormat,
   useAccept,
-} from '../../src/decide/accepts.ts';
+} from '../../src/decide/pages.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { viewMain } from '../../src/decide/main-view.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
@@ -12,7 +11,7 @@ import type {
   Policy,
 } from '../../src/decide/model.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
-import { type AnswerKind, chooseAnswer, type SourceResult } from '../../src/decide/serve.ts';
+import { type AnswerKind, chooseAnswer, type SourceResult, viewMain } from '../../src/decide/serve.ts';
 
 import {
   type Decision,

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
 import {
   beginPages,
   findPage,
   isOlder,
   listPolled,
   type Pages,
+  RICH_ACCEPT,
+  TEXT_ACCEPT,
   takeFailure,
   takeKept,
   takePage,

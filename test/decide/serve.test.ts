@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MainView, viewMain } from '../../src/decide/main-view.ts';
 import { beginCount } from '../../src/decide/scrape-count.ts';
 import {
   type AnswerKind,
   beginSource,
   chooseAnswer,
   findVanishedFate,
+  type MainView,
   observeSource,
   type SourceKind,
   type SourceResult,
@@ -16,6 +16,7 @@ import {
   takeAnswer,
   takeRefusal,
   takeView,
+  viewMain,
 } from '../../src/decide/serve.ts';
 import { initialState, type Phase, type Series, type State } from '../../src/decide/state.ts';
 import { HOLDING, QUITTING, RUNNING } from './phases.ts';

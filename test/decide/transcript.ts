@@ -1,7 +1,6 @@
 // Plays a golden transcript: `>` lines are what was seen, those below each what was decided (its README.md).
 
 import { buildPolicy, readConfig } from '../../src/config/config.ts';
-import { viewMain } from '../../src/decide/main-view.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
   ConditionObservation,
@@ -24,6 +23,7 @@ import {
   takeAnswer,
   takeRefusal,
   takeView,
+  viewMain,
 } from '../../src/decide/serve.ts';
 import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
 import { begin, step } from '../../src/decide/step.ts';

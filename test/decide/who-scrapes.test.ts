@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isScraper, SCRAPER_AGENTS } from '../../src/decide/who-scrapes.ts';
+import { isScraper, SCRAPER_AGENTS } from '../../src/decide/scrapers.ts';
 
 /** Who counts; the first five are rows of the table. */
 const REQUESTS: readonly (readonly [isCounted: boolean, agent: string, hasTimeoutHeader?: boolean])[] = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/accepts.ts';
-import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
+import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/pages.ts';
+import type { MainView } from '../../src/decide/serve.ts';
 import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';

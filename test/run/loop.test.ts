@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MainView } from '../../src/decide/main-view.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { ConditionObservation, ExporterObservation, FrontObservation, Limits } from '../../src/decide/model.ts';
 import type { Answer, Probe } from '../../src/decide/quit-target.ts';
 import { PUSH_MAX_MS } from '../../src/decide/quitting.ts';
 import type { ServedScrape } from '../../src/decide/scrapers.ts';
+import type { MainView } from '../../src/decide/serve.ts';
 import type { FrontEvent, State, TargetReport } from '../../src/decide/state.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';

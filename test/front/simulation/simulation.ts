@@ -1,8 +1,8 @@
 // One run of the real front and the real rules, in virtual time: what a seed draws, and what came of it.
 
 import type { Exchange } from '../../../src/base/net/exchange.ts';
-import { TEXT_ACCEPT } from '../../../src/decide/accepts.ts';
 import type { Policy, SignalName } from '../../../src/decide/model.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/pages.ts';
 import { buildReport, fitReport } from '../../../src/decide/report.ts';
 import type { Report } from '../../../src/decide/report-fields.ts';
 import type { State } from '../../../src/decide/state.ts';
