@@ -26,7 +26,7 @@ import type { TargetKind } from './quit/target-kind.ts';
 import { type Exit, type Host, listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
 import { closeInTime } from './run/parts.ts';
-import { run } from './run/run.ts';
+import { outlastMain, run } from './run/run.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
 /** Every kind of condition; a new one is a file in observe/ and a row here. */
@@ -62,8 +62,12 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
   const option = text === null ? null : findOption(text);
-  if (option === 'explain' && argv.slice(1).every((each) => each === '--json'))
-    return explain(host, kinds, argv.length > 1);
+  if (option === 'explain' && argv.slice(1).every((each) => each === '--json')) {
+    return guard(host, printBug(host), async () => {
+      const { runExplain } = await import('./explain/run-explain.ts');
+      return exitWith(await runExplain(host, kinds, argv.length > 1));
+    });
+  }
   if (argv.length > 1 || option === undefined) {
     const must =
       option === 'explain'
@@ -82,44 +86,39 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     host.stdout(formatHelp(kinds));
     return exitWith(EXIT.done);
   }
-  return option === '--check' ? checkOnly(host, kinds) : watchMain(host, kinds);
+  if (option === '--check') return guard(host, printBug(host), () => checkInTime(host, kinds));
+  const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
+  return guard(host, onBug, () => watchMain(host, kinds));
 }
 
-/** `explain`: prints what keeps the pods on stdin from completing. */
-async function explain(host: Host, kinds: Kinds, isJson: boolean): Promise<Exit> {
-  const onBug = listenForBugs(host);
+/** Runs `work`. What it throws, or nothing catches, is a bug: `onBug` reports it, and gives the code. */
+async function guard(host: Host, onBug: (error: unknown) => number, work: () => Promise<Exit>): Promise<Exit> {
+  host.onUncaught(onBug);
   try {
-    const { runExplain } = await import('./explain/run-explain.ts');
-    return exitWith(await runExplain(host, kinds, isJson));
+    return await work();
   } catch (error) {
     return { code: onBug(error), isUrgent: true };
   }
 }
 
-/** `--check`: prints what a run would do, or what is wrong; a signal ends it. */
-async function checkOnly(host: Host, kinds: Kinds): Promise<Exit> {
-  const onBug = listenForBugs(host);
-  const { first } = listenForSignals(host);
-  const pod = openPodSource(host.env);
-  try {
-    const code = await waitUnless(check(host, kinds, pod, first), { signal: first });
-    const isClosed = await closeInTime(pod, first);
-    return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
-  } catch (error) {
-    return { code: onBug(error), isUrgent: true };
-  }
-}
-
-/** Reports bugs on stderr. @returns the reporter, which returns the exit code */
-function listenForBugs(host: Host): (error: unknown) => number {
-  const onBug = (error: unknown) => {
+/** Reports bugs on stderr, where nothing is watched. */
+function printBug(host: Host): (error: unknown) => number {
+  return (error) => {
     host.stderr(`Bug in lastscrape: please report it ${REPORT_BUGS_TO}: ${describeError(error)}\n`);
     return EXIT.bug;
   };
-  host.onUncaught(onBug);
-  return onBug;
 }
 
+/** `--check`, until a signal. */
+async function checkInTime(host: Host, kinds: Kinds): Promise<Exit> {
+  const { first } = listenForSignals(host);
+  const pod = openPodSource(host.env);
+  const code = await waitUnless(check(host, kinds, pod, first), { signal: first });
+  const isClosed = await closeInTime(pod, first);
+  return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
+}
+
+/** Prints what a run would do, or what is wrong. @returns the exit code */
 async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSignal): Promise<number> {
   const result = readConfig(host.env, kinds, toProgram(host, pod));
   if (!('config' in result)) {
@@ -143,28 +142,20 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
 }
 
 async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
-  const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
-  host.onUncaught(onBug);
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
   const signals = listenForSignals(host);
   const pod = openPodSource(host.env);
-  try {
-    const { code, isUrgent } = await runOrOutlast(host, kinds, pod, signals);
-    const isClosed = await closeInTime(pod, signals.second);
-    return { code, isUrgent: isUrgent || !isClosed };
-  } catch (error) {
-    return { code: onBug(error), isUrgent: true };
-  }
+  const { code, isUrgent } = await runOrOutlast(host, kinds, toProgram(host, pod), signals);
+  const isClosed = await closeInTime(pod, signals.second);
+  return { code, isUrgent: isUrgent || !isClosed };
 }
 
-async function runOrOutlast(host: Host, kinds: Kinds, pod: PodSource, signals: Signals): Promise<Exit> {
-  const program = toProgram(host, pod);
-  const wrong = await runUsable(host, kinds, program, signals);
+async function runOrOutlast(host: Host, kinds: Kinds, own: OwnProcess, signals: Signals): Promise<Exit> {
+  const wrong = await runUsable(host, kinds, own, signals);
   if ('code' in wrong) return wrong;
   reportMisconfigured(host, wrong);
   if (!wrong.isExitZero) return exitWith(EXIT.misconfigured);
-  const { outlastMain } = await import('./run/outlast.ts');
-  return outlastMain(host, readFallbackConfig(host.env, wrong.unreadable, kinds, program), signals);
+  return outlastMain(host, readFallbackConfig(host.env, wrong.unreadable, kinds, own), signals);
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */

@@ -10,7 +10,7 @@ import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition-kind.ts';
 import { NOT_READ } from '../observe/exporter.ts';
-import { formatEntryProblem, listEntryProblems, listWarnings } from '../run/startup-checks.ts';
+import { listEntryProblems, listWarnings } from '../run/startup-checks.ts';
 import { formatLogEntry } from './help.ts';
 import type { Findings } from './plan.ts';
 import { listOddSettings } from './setting-warnings.ts';
@@ -98,7 +98,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
       ...listWarnings(config).map(formatLogEntry),
       ...(pids.length === 0 ? [] : [others]),
     ],
-    problems: [...listenProblems, ...problems.map(formatEntryProblem)],
+    problems: [...listenProblems, ...problems.map(({ problem }) => problem)],
   };
 }
 

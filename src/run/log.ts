@@ -21,23 +21,19 @@ type LogParts = { readonly level: LogLevel; readonly print: (line: string) => vo
 export function openLog({ level, print, time }: LogParts) {
   const counts = new Map<string, number>();
 
-  function formatLine({ id, fields }: LogEntry): string {
-    const shortened = Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? cut(value, FIELD_MAX_LENGTH) : value,
-      ]),
-    );
-    return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...shortened })}\n`;
+  function formatLine(id: MessageId, fields: LogEntry['fields']): string {
+    const { level, text } = MESSAGES[id];
+    return `${JSON.stringify({ time: time(), level, msg: text, ...fields })}\n`;
   }
   /** Writes lines until they are too many; the next is `last` instead, and no other follows. */
   function openLines(maxBytes: number, last: MessageId): (entry: LogEntry) => void {
     let sizeBytes = 0;
-    return (entry) => {
+    return ({ id, fields }) => {
       if (sizeBytes > maxBytes) return;
-      const line = formatLine(entry);
+      const short = Object.entries(fields).map(([name, value]) => [name, cutText(value)]);
+      const line = formatLine(id, Object.fromEntries(short));
       sizeBytes += Buffer.byteLength(line);
-      print(sizeBytes > maxBytes ? formatLine({ id: last, fields: {} }) : line);
+      print(sizeBytes > maxBytes ? formatLine(last, {}) : line);
     };
   }
   const writeLine = openLines(LOG_MAX_BYTES, 'logFull');
@@ -60,9 +56,10 @@ export function openLog({ level, print, time }: LogParts) {
       else writeUnlessRepeated(entry);
     },
     /** Writes the last line, at every level; the caller keeps it short. */
-    report(fields: Readonly<Record<string, unknown>>): void {
-      const { level: ownLevel, text } = MESSAGES.report;
-      print(`${JSON.stringify({ time: time(), level: ownLevel, msg: text, ...fields })}\n`);
-    },
+    report: (fields: LogEntry['fields']): void => print(formatLine('report', fields)),
   };
+}
+
+function cutText(value: unknown): unknown {
+  return typeof value === 'string' ? cut(value, FIELD_MAX_LENGTH) : value;
 }

@@ -174,7 +174,9 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
     result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
   switch (effect.kind) {
     case 'ask': {
-      const answer = await ask(parts, target, effect.timeoutMs);
+      // The first signal ends a request that hangs, since less time is left from then on.
+      const wakers = signals.terminatedAtMs === null ? [signals.first, signals.second] : [signals.second];
+      const answer = await target.ask(effect.timeoutMs, AbortSignal.any(wakers));
       return { kind: 'asked', answer, hint: target.hint(answer), leaves: listLeavings(answer) };
     }
     case 'probe': {
@@ -189,17 +191,6 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
 }
 
 const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to force it' };
-
-/** One request; the first signal ends one that hangs, since less time is left from then on. */
-async function ask({ signals }: LoopParts, target: Target, timeoutMs: number): Promise<Answer> {
-  const asking = new AbortController();
-  const abort = () => asking.abort('interrupted');
-  const wakers = [signals.terminatedAtMs === null ? signals.first : null, signals.second];
-  const cancels = wakers.map((signal) => onAbort(signal, abort));
-  const answer = await target.ask(timeoutMs, asking.signal);
-  for (const cancel of cancels) cancel();
-  return answer;
-}
 
 /**
  * Work that must end by a limit, which the first signal brings nearer; the second one ends it at once. If the

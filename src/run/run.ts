@@ -1,10 +1,12 @@
-// One run: opens its parts, drives the loop, and ends with the report and the exit code.
+// One run: opens its parts, drives the loop, and ends with the report and the exit code; and what stays
+// in its place where the configuration is wrong.
 
 import { redactHref, redactPath } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
 import { onAbort, openWallTime, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
-import { findProcessExitCode } from '../decide/exit-codes.ts';
+import { formatDuration } from '../config/values.ts';
+import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
 import { SHORT_READ_MS } from '../decide/pace.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/http-target.ts';
@@ -118,6 +120,33 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
   log.report(final);
   const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));
   return { code, isUrgent: next.by !== null || !isClosed };
+}
+
+/**
+ * A misconfigured lastscrape stays until main has ended, watched by `config`: an ended container makes the
+ * pod NotReady, and main's Services would lose it. It holds, stops and sends nothing, and reports only a main
+ * that was never seen.
+ */
+export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
+  // A startupProbe may ask the front, and main starts only once that is answered.
+  const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});
+  const front = opened?.kind === 'open' ? opened.front : null;
+  const exporter = openConfiguredExporter(config, front, null);
+  const { state, next } = await runLoop({
+    ...buildLoopParts(host, config, { exporter, front, keeper: null }, signals),
+    policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
+    log: () => {},
+    progress: () => {},
+  });
+  if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {
+    const conditions = config.conditions.map(({ text }) => text).join(',');
+    const waited = formatDuration(config.limits.startTimeoutMs);
+    host.stderr(
+      `Stopped waiting for main, which was never seen: ${conditions} showed nothing alive for ${waited}; the errors above still stand\n`,
+    );
+  }
+  const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));
+  return { code: EXIT.done, isUrgent: next.by !== null || !isClosed };
 }
 
 function planFields(config: Config): Readonly<Record<string, unknown>> {

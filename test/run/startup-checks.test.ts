@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatLogEntry } from '../../src/check/help.ts';
 import type { Config } from '../../src/config/config.ts';
-import { listTargetWarnings, listWarnings, type TargetTraits } from '../../src/run/startup-checks.ts';
+import { MESSAGES } from '../../src/decide/messages.ts';
+import { listWarnings } from '../../src/run/startup-checks.ts';
 import { gateNamespaces, openPidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 
 const skip = gateNamespaces('test/run/startup-checks.test.ts');
@@ -42,49 +43,54 @@ test('a run and --check warn of another lastscrape that they can see', { skip },
 const APP = { name: 'app' };
 const ISTIO = { name: 'istio', isMesh: true, needsMs: 5_000 };
 const LINKERD = { name: 'linkerd', isMesh: true };
+const DB = { name: 'db' };
 
-/** The warnings of a list, each as a line. */
-function listFormatted(targets: readonly TargetTraits[], quitTimeoutMs = 30_000): readonly string[] {
-  return listTargetWarnings(targets, { quitTimeoutMs, waitsForAll: false }).map(formatLogEntry);
+/** The warnings of a configuration, each as a line. */
+function listFormatted(config: object): readonly string[] {
+  const plain = { targets: [], conditions: [{}], quitTimeoutMs: 30_000, thresholds: [] };
+  return listWarnings({ ...plain, ...config } as unknown as Config).map(formatLogEntry);
 }
 
-test('listTargetWarnings() warns of targets that main is waited for together with', () => {
-  const seen = (targets: readonly TargetTraits[]) =>
-    listTargetWarnings(targets, { quitTimeoutMs: 30_000, waitsForAll: true }).map(formatLogEntry);
-  const waiting =
-    'container:* waits for every other container: list the targets in LASTSCRAPE_SIDECARS (targets app,istio)';
-  assert.deepEqual(seen([APP, ISTIO]), [waiting]);
-  assert.deepEqual(seen([APP]), [waiting.replace('app,istio', 'app')]);
-  assert.deepEqual(seen([]), []);
-});
+const ALL = { conditions: [{ waitsForAll: true }] };
+const WAITING =
+  'container:* waits for every other container: list the targets in LASTSCRAPE_SIDECARS (targets app,istio)';
+const EARLY = 'a mesh proxy is not the last to quit: it carries scrapes and reports';
+const SHORT_TIME = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to exit';
+const LAST_SECONDS = { name: 'locust_requests_current_response_time_percentile_95', text: 'p95 > 1' };
 
-test('listTargetWarnings() warns of a mesh proxy before another target, and of nothing else', () => {
-  const early = 'a mesh proxy is not the last to quit: it carries scrapes and reports';
-  assert.deepEqual(listFormatted([]), []);
-  assert.deepEqual(listFormatted([APP, ISTIO]), []);
-  assert.deepEqual(listFormatted([APP, LINKERD, ISTIO]), [], 'two proxies at the end');
-  assert.deepEqual(listFormatted([ISTIO, APP]), [`${early} (target istio, before app)`]);
-  assert.deepEqual(listFormatted([ISTIO, APP, LINKERD, { name: 'db' }]), [
-    `${early} (target istio, before app,db)`,
-    `${early} (target linkerd, before db)`,
-  ]);
-});
+/** What is warned of, the configuration, and the warnings. */
+const WARNINGS: readonly (readonly [string, object, readonly string[]])[] = [
+  ['targets that main is waited for together with', { ...ALL, targets: [APP, ISTIO] }, [WAITING]],
+  ['the only one of these', { ...ALL, targets: [APP] }, [WAITING.replace('app,istio', 'app')]],
+  ['no target', ALL, []],
+  ['a mesh proxy at the end', { targets: [APP, ISTIO] }, []],
+  ['two at the end', { targets: [APP, LINKERD, ISTIO] }, []],
+  ['one before a target', { targets: [ISTIO, APP] }, [`${EARLY} (target istio, before app)`]],
+  [
+    'two before a target, one of them before two',
+    { targets: [ISTIO, APP, LINKERD, DB] },
+    [`${EARLY} (target istio, before app,db)`, `${EARLY} (target linkerd, before db)`],
+  ],
+  [
+    'a time-out that ends before the target had its time',
+    { targets: [ISTIO], quitTimeoutMs: 5_000 },
+    [`${SHORT_TIME} (target istio, needsSeconds 5, quitTimeoutSeconds 5)`],
+  ],
+  ['one that ends after it', { targets: [ISTIO], quitTimeoutMs: 5_001 }, []],
+  ['one where nothing is known of the target', { targets: [APP], quitTimeoutMs: 0 }, []],
+  [
+    'one for a target that needs a moment',
+    { targets: [{ ...APP, needsMs: 1 }], quitTimeoutMs: 1 },
+    [`${SHORT_TIME} (target app, needsSeconds 0.001, quitTimeoutSeconds 0.001)`],
+  ],
+  [
+    'the first threshold on what Locust shows of its last seconds alone',
+    { thresholds: [DB, LAST_SECONDS] },
+    [`${MESSAGES.thresholdOfLastSeconds.text} (entry p95 > 1)`],
+  ],
+  ['another threshold', { thresholds: [DB] }, []],
+];
 
-test('listTargetWarnings() warns of a time-out that ends before the target had its time', () => {
-  const short = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to exit';
-  assert.deepEqual(listFormatted([ISTIO], 5_000), [`${short} (target istio, needsSeconds 5, quitTimeoutSeconds 5)`]);
-  assert.deepEqual(listFormatted([ISTIO], 5_001), []);
-  assert.deepEqual(listFormatted([APP], 1), [], 'nothing is known of it');
-  assert.deepEqual(listFormatted([APP], 0), []);
-  assert.equal(listFormatted([{ name: 'app', needsMs: 1 }], 1).length, 1);
-});
-
-test('listWarnings() warns of a threshold on what Locust shows of its last seconds alone', () => {
-  const listOf = (...texts: readonly string[]) => {
-    const thresholds = texts.map((text) => ({ text, name: text.replace(/ .*/, '') }));
-    return listWarnings({ targets: [], conditions: [], quitTimeoutMs: 1, thresholds } as unknown as Config);
-  };
-  const entry = 'locust_requests_current_response_time_percentile_95 > 1';
-  assert.deepEqual(listOf('a > 1', entry), [{ id: 'thresholdOfLastSeconds', fields: { entry } }]);
-  assert.deepEqual(listOf('a > 1'), []);
-});
+for (const [name, config, warnings] of WARNINGS) {
+  test(`listWarnings() looks at ${name}`, () => assert.deepEqual(listFormatted(config), warnings));
+}
