@@ -2,7 +2,7 @@
 
 import type { ConditionObservation, Observation, Policy } from './model.ts';
 import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scrape-count.ts';
-import type { Facts, Series } from './state.ts';
+import type { Facts, Series, SinceEnd } from './state.ts';
 
 /** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
 const BASELINE_MAX_MS = 1_000;
@@ -52,9 +52,7 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
   const isAlive = conditions.some(({ kind }) => kind === 'alive');
   const isRefused = exporter.kind === 'refused' && !isStalled;
   const isDone = (condition: ConditionObservation) => condition.kind === 'done';
-  const text = conditions
-    .flatMap((condition) => ('seen' in condition ? [condition.seen] : 'why' in condition ? [condition.why] : []))
-    .join(', ');
+  const text = conditions.flatMap(describe).join(', ');
   return {
     isAlive,
     // If the exporter refuses, nothing can be read or scraped there any more.
@@ -73,21 +71,31 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
   };
 }
 
+/** What a condition showed, or why it showed nothing; empty where it was not asked. */
+export function describe(condition: ConditionObservation): readonly string[] {
+  return 'seen' in condition ? [condition.seen] : 'why' in condition ? [condition.why] : [];
+}
+
 function judgeSignal({ terminatedAtMs }: Facts): ConditionObservation {
   return terminatedAtMs === null
     ? { kind: 'alive', seen: 'no signal yet' }
     : { kind: 'done', seen: SIGNAL_SEEN, provesWasAlive: true };
 }
 
+/** What was seen of the exporter since main ended, after one more observation; `history` is from before it. */
+export function advanceSinceEnd(seen: SinceEnd, observation: Observation, history: PollHistory): SinceEnd {
+  return {
+    count: advanceCount(seen.count, observation, history),
+    isExporterRestarted: seen.isExporterRestarted || hasRestarted(history, observation),
+    hasAnswered: seen.hasAnswered || observation.exporter.kind === 'answered',
+  };
+}
+
 /** The series that begins with this observation. */
 export function beginSeries(observation: Observation, history: PollHistory): Series {
-  return {
-    sinceMs: observation.atMs,
-    provenCount: 1,
-    count: advanceCount(beginCount(observation.atMs - BASELINE_MAX_MS), observation, history),
-    isExporterRestarted: hasRestarted(history, observation),
-    hasAnswered: observation.exporter.kind === 'answered',
-  };
+  const sinceMs = observation.atMs;
+  const unseen = { count: beginCount(sinceMs - BASELINE_MAX_MS), isExporterRestarted: false, hasAnswered: false };
+  return { sinceMs, provenCount: 1, ...advanceSinceEnd(unseen, observation, history) };
 }
 
 /** An alive observation breaks a series; one that proves begins it; any other leaves it as it is. */
@@ -99,13 +107,8 @@ export function advanceSeries(
 ): Series | null {
   if (isAlive) return null;
   if (series === null) return isProven ? beginSeries(observation, history) : null;
-  return {
-    sinceMs: series.sinceMs,
-    provenCount: series.provenCount + (isProven ? 1 : 0),
-    count: advanceCount(series.count, observation, history),
-    isExporterRestarted: series.isExporterRestarted || hasRestarted(history, observation),
-    hasAnswered: series.hasAnswered || observation.exporter.kind === 'answered',
-  };
+  const provenCount = series.provenCount + (isProven ? 1 : 0);
+  return { ...series, provenCount, ...advanceSinceEnd(series, observation, history) };
 }
 
 /** Whether this very observation proves the series again, as the second one at least, and for long enough. */

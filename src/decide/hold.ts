@@ -28,15 +28,16 @@ import { findAlwaysZero, judgeNumbers } from './verdict.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
-  const { limits } = turn.policy;
-  log(turn, because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded', {
-    seen: turn.evidence.text,
-    secondsAgo: toSeconds(turn.observation.atMs - series.sinceMs),
-    scrapesWanted: limits.scrapesWantedCount,
-    ttlSeconds: limits.ttlMs / 1000,
-  });
   const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
+  const id = because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded';
+  log(turn, id, describeEnd(turn.evidence.text, turn.observation.atMs - sinceMs, turn.policy));
   return holdOn(turn, { ...NEW_HOLD, mainEndedAtMs: sinceMs, because, count, isExporterRestarted, hasAnswered });
+}
+
+/** What is logged of main's end, which came `agoMs` ago. */
+export function describeEnd(seen: string, agoMs: number, { limits }: Policy): LogEntry['fields'] {
+  const { scrapesWantedCount: scrapesWanted, ttlMs } = limits;
+  return { seen, secondsAgo: toSeconds(agoMs), scrapesWanted, ttlSeconds: ttlMs / 1000 };
 }
 
 export const NEW_HOLD = {
@@ -191,14 +192,9 @@ function countSeen({ observation, facts, policy }: Turn, { mainEndedAtMs, count 
   return judgeTurnout(facts.front, { endedAtMs: mainEndedAtMs, nowMs: observation.atMs, limits }).seenCount;
 }
 
-export function watch(turn: Turn, phase: WatchPhase): Decision {
-  const state: WatchState = { facts: turn.facts, phase };
-  return {
-    kind: 'watching',
-    state,
-    log: turn.log,
-    next: nextObserve(state, { kind: 'observed', observation: turn.observation }, turn.policy),
-  };
+export function watch({ facts, observation, policy, log }: Turn, phase: WatchPhase): Decision {
+  const state: WatchState = { facts, phase };
+  return { kind: 'watching', state, log, next: nextObserve(state, { kind: 'observed', observation }, policy) };
 }
 
 /** A refusing exporter is gone after this long, all else proven: a container restart takes less. */

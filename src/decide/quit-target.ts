@@ -139,14 +139,8 @@ export function nextTargetMove(state: TargetState, event: TargetEvent, nowMs: nu
     case 'forced': {
       const { result } = event;
       const isPossible = result.kind === 'signalled';
-      const forced = {
-        ...state,
-        canForce: isPossible,
-        forceCount: state.forceCount + (isPossible ? 1 : 0),
-        probeCount: 0,
-        whyNotForced: isPossible ? '' : result.why,
-      };
-      return probe(forced, nowMs);
+      const counted = isPossible ? { forceCount: state.forceCount + 1 } : { canForce: false, whyNotForced: result.why };
+      return probe({ ...state, ...counted, probeCount: 0 }, nowMs);
     }
     case 'probed':
       return afterProbe(state, event.probe, nowMs);

@@ -1,7 +1,8 @@
 // The fields of the report. Pure. They hold only what was seen; unknown is null.
 
 import { cut } from '../base/text.ts';
-import { findExitCode } from './exit-codes.ts';
+import { findExitCode, judgeRun } from './exit-codes.ts';
+import { countScrapesWhileRunning } from './facts.ts';
 import { MESSAGES } from './messages.ts';
 import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from './model.ts';
 import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
@@ -83,14 +84,49 @@ export type ReportInput = {
   readonly version: string;
 };
 
+/** The fields of the report, and what the sentence needs besides. */
+export function buildFields(input: ReportInput) {
+  const { state, policy, nowMs, stage, toTime } = input;
+  const { facts, phase } = state;
+  const pushed = findPush(input);
+  const mainEndedAtMs = findMainEnd(phase);
+  const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
+  const ranMs = facts.aliveSinceMs === null ? null : (mainEndedAtMs ?? heldUntilMs) - facts.aliveSinceMs;
+  const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
+  const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
+  // After a second signal nothing is judged.
+  const judged = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
+  const { seen, wanted, came: cameCount } = countScrapes(input);
+  const fields = {
+    outcome,
+    ...describeVerdict(judged),
+    scrapesWanted: wanted,
+    scrapesSeen: seen,
+    scrapesWhileRunning: policy.hasFront ? facts.front.scrapesCount - (seen ?? 0) : countScrapesWhileRunning(state),
+    // Main can be known to have been alive only after its end was seen.
+    ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs), 1),
+    heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs, 1),
+    mainEndedAt: mainEndedAtMs === null ? null : toTime(mainEndedAtMs),
+    ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
+    ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
+    ...(pushed === null ? {} : { push: pushed }),
+    targets: listTargets(input),
+    ...buildFinal(state),
+    exitCode: readExitCode(input),
+    version: input.version,
+  };
+  const hint = findHint(input, outcome) ?? (judged === null ? null : findVerdictHint(policy));
+  return { fields, hint, judged, pushed, mainEndedAtMs, cameCount };
+}
+
 /** null while the run goes on. */
-export function readExitCode({ state, policy, stage }: ReportInput): number | null {
+function readExitCode({ state, policy, stage }: ReportInput): number | null {
   if (stage.kind === 'done') return stage.exitCode;
   return stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
 }
 
 /** Targets that are through, in their order; before the last are asked, these too. */
-export function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNullable<Report['targets']> {
+function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNullable<Report['targets']> {
   const reports = phase.kind === 'quitting' ? phase.reports : [];
   if (stage.kind !== 'beforeTargets') return reports;
   const left = policy.targets.slice(reports.length);
@@ -98,7 +134,7 @@ export function listTargets({ state: { phase }, policy, stage }: ReportInput): N
 }
 
 /** The push; null: not configured, or its result is not known yet. */
-export function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
+function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
   if (policy.push === undefined) return null;
   if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
   return stage.kind === 'unfinished' ? null : { to: policy.push.to, result: 'failed', why: 'interrupted' };
@@ -107,7 +143,7 @@ export function findPush({ state: { phase }, policy, stage }: ReportInput): Push
 const ENTRY_MAX_LENGTH = 200;
 
 /** The fields of a verdict; null: it has none. */
-export function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'failed' | 'alsoFailed'> {
+function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'failed' | 'alsoFailed'> {
   if (verdict?.kind !== 'failed') return verdict === null ? {} : { verdict: verdict.kind };
   const [failed, ...alsoFailed] = verdict.failed.map((each) => cutFailed(each, ENTRY_MAX_LENGTH));
   return {
@@ -117,7 +153,7 @@ export function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict'
   };
 }
 
-export function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
+function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
   const { limits, hasFront } = policy;
   const endedAtMs = findMainEnd(phase);
   if (hasFront && endedAtMs !== null) {
@@ -131,7 +167,7 @@ export function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportI
 }
 
 /** Who scraped through the front, the newest last. */
-export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrapers']> {
+function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrapers']> {
   return state.facts.front.scrapers
     .toSorted((one, other) => one.lastAtMs - other.lastAtMs)
     .map((scraper) => {
@@ -145,7 +181,7 @@ export function listScrapers({ state, toTime }: ReportInput): NonNullable<Report
 }
 
 /** What may have kept the scrapes away; null where nothing is known. */
-export function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
+function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : 'where the exporter listens';
     return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
@@ -178,20 +214,20 @@ export function findHint({ state: { facts, phase }, policy, source }: ReportInpu
 }
 
 /** The last totals of the exporter, if it showed any. */
-export function buildFinal({ facts }: State): Pick<Report, 'final'> {
+function buildFinal({ facts }: State): Pick<Report, 'final'> {
   const { requests, failures, users } = facts.totals;
   if (requests === null && failures === null && users === null) return {};
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
   return { final: { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users } };
 }
 
-/** What a verdict that was found may not be worth; null: nothing is known against it. */
-export function findVerdictHint({ thresholds = [] }: Policy): string | null {
+/** What a verdict may not be worth; null: nothing is known against it. */
+function findVerdictHint({ thresholds = [] }: Policy): string | null {
   return findOfLastSeconds(thresholds) === undefined ? null : MESSAGES.thresholdOfLastSeconds.text;
 }
 
 /** When main ended, or was treated as ended; null while that is not known. */
-export function findMainEnd(phase: Phase): number | null {
+function findMainEnd(phase: Phase): number | null {
   return phase.kind === 'holding' || phase.kind === 'quitting' ? phase.mainEndedAtMs : null;
 }
 

@@ -1,63 +1,13 @@
 // The report: how a run went, as one JSON object and one sentence. Pure.
 
 import { cut } from '../base/text.ts';
-import { EXIT, judgeRun } from './exit-codes.ts';
-import { countScrapesWhileRunning } from './facts.ts';
-import { toSeconds } from './model.ts';
-import {
-  buildFinal,
-  countScrapes,
-  cutFailed,
-  describeVerdict,
-  findHint,
-  findMainEnd,
-  findPush,
-  findVerdictHint,
-  listScrapers,
-  listTargets,
-  type Report,
-  type ReportInput,
-  type RunOutcome,
-  readExitCode,
-} from './report-fields.ts';
-import type { PushReport } from './state.ts';
+import { EXIT } from './exit-codes.ts';
+import { buildFields, cutFailed, type Report, type ReportInput } from './report-fields.ts';
 import { summarize } from './summary.ts';
-import type { FailedThreshold } from './verdict.ts';
 
 export function buildReport(input: ReportInput): Report {
-  const { state, policy, nowMs, stage, toTime } = input;
-  const { facts, phase } = state;
-  const push = findPush(input);
-  const mainEndedAtMs = findMainEnd(phase);
-  const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
-  const ranMs = facts.aliveSinceMs === null ? null : (mainEndedAtMs ?? heldUntilMs) - facts.aliveSinceMs;
-  const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
-  const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
-  // After a second signal nothing is judged.
-  const verdict = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
-  const counts = countScrapes(input);
-  const fields = {
-    outcome,
-    ...describeVerdict(verdict),
-    scrapesWanted: counts.wanted,
-    scrapesSeen: counts.seen,
-    scrapesWhileRunning: policy.hasFront
-      ? facts.front.scrapesCount - (counts.seen ?? 0)
-      : countScrapesWhileRunning(state),
-    // Main can be known to have been alive only after its end was seen.
-    ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs), 1),
-    heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs, 1),
-    mainEndedAt: mainEndedAtMs === null ? null : toTime(mainEndedAtMs),
-    ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
-    ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
-    ...(push === null ? {} : { push }),
-    targets: listTargets(input),
-    ...buildFinal(state),
-    exitCode: readExitCode(input),
-    version: input.version,
-  };
-  const summary = summarize({ ...fields, judged: verdict, pushed: push, mainEndedAtMs, cameCount: counts.came }, input);
-  const hint = findHint(input, outcome) ?? (verdict === null ? null : findVerdictHint(policy));
+  const { fields, hint, ...more } = buildFields(input);
+  const summary = summarize({ ...fields, ...more }, input);
   return { summary, ...(hint === null ? {} : { hint }), ...fields };
 }
 
@@ -80,6 +30,8 @@ const LISTS = [
   { field: 'targets', omitted: 'targetsOmitted', rest: [0, -1], keptCount: 0 },
   { field: 'problems', omitted: 'problemsOmitted', rest: [0, -1], keptCount: 1 },
 ] as const;
+/** Fields that only help: of the report, a target, the push or an entry that fails. */
+const HINTS: readonly string[] = ['hint', 'nearest', 'why'];
 const TEXT_MIN_LENGTH = 16;
 
 /** The report cut to at most `maxBytes` bytes of JSON. */
@@ -114,17 +66,10 @@ function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
   }
 }
 
-function dropHints({ hint: _, ...report }: Report): Report {
-  const { targets, push, failed, alsoFailed } = report;
-  const dropNearest = ({ nearest: _, ...rest }: FailedThreshold) => rest;
-  const dropWhy = ({ why: _, ...rest }: PushReport) => rest;
-  return {
-    ...report,
-    ...(failed === undefined ? {} : { failed: dropNearest(failed) }),
-    ...(alsoFailed === undefined ? {} : { alsoFailed: alsoFailed.map(dropNearest) }),
-    ...(targets === undefined ? {} : { targets: targets.map(({ hint: _hint, ...target }) => target) }),
-    ...(push === undefined ? {} : { push: dropWhy(push) }),
-  };
+function dropHints(report: Report): Report {
+  // A number is the exit code of a container that is called so.
+  const isHint = (name: string, value: unknown) => HINTS.includes(name) && typeof value !== 'number';
+  return JSON.parse(JSON.stringify(report), (name, value) => (isHint(name, value) ? undefined : value));
 }
 
 function cutTexts(report: Report, length: number): Report {

@@ -74,12 +74,9 @@ export function advanceCount(count: Count, look: Observation, trail: PollHistory
   const { exporter } = look;
   const counters = readCounters(look);
   if (counters === null) {
-    if (count.baseline === null) return count;
-    if (exporter.kind === 'answered') return { ...count, ownCount: count.ownCount + 1 };
-    if (exporter.kind === 'failed' && exporter.mayCount) {
-      return { ...count, ownCount: count.ownCount + 1, ownDoubtfulCount: count.ownDoubtfulCount + 1 };
-    }
-    return count;
+    const isDoubtful = exporter.kind === 'failed' && exporter.mayCount;
+    if (count.baseline === null || (exporter.kind !== 'answered' && !isDoubtful)) return count;
+    return { ...count, ownCount: count.ownCount + 1, ownDoubtfulCount: count.ownDoubtfulCount + Number(isDoubtful) };
   }
   if (count.baseline === null) {
     if (look.startedAtMs < count.notBeforeMs) return count;

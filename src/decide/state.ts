@@ -8,17 +8,20 @@ import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrap
 import { type FrontFacts, NO_SCRAPERS, type ScraperRequest, type ServedScrape } from './scrapers.ts';
 import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
 
-/** An unbroken series of observations that each proved the same, unknown ones in between included. */
-export type Series = {
+/** What was seen of the exporter since main ended. */
+export type SinceEnd = {
+  readonly count: Count;
+  /** It was restarted: its numbers are gone. */
+  readonly isExporterRestarted: boolean;
+  readonly hasAnswered: boolean;
+};
+
+/** An unbroken series of observations that each proved main's end, unknown ones in between included. */
+export type Series = SinceEnd & {
   /** When its first observation ended: main ended then. */
   readonly sinceMs: number;
   /** Observations that proved it. */
   readonly provenCount: number;
-  readonly count: Count;
-  /** The exporter was restarted within the series: its numbers are gone. */
-  readonly isExporterRestarted: boolean;
-  /** The exporter answered within the series. */
-  readonly hasAnswered: boolean;
 };
 
 /** What is remembered in every phase. */
@@ -93,15 +96,11 @@ export type Running = {
   readonly goneSinceMs: number | null;
 };
 
-export type Holding = {
+export type Holding = SinceEnd & {
   readonly kind: 'holding';
   readonly mainEndedAtMs: number;
   /** After `runTimeout` main may live, and coming alive again changes nothing. */
   readonly because: Reason;
-  readonly count: Count;
-  readonly isExporterRestarted: boolean;
-  /** The exporter answered since main ended. */
-  readonly hasAnswered: boolean;
   readonly goneSinceMs: number | null;
   /** When the hold could end, but for answers in flight; null before. */
   readonly scrapedAtMs: number | null;

@@ -2,9 +2,30 @@
 // Level-triggered: decided from each observation; what happened between two of them changes nothing.
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
-import { advanceSeries, beginSeries, isSettled, judgeObservation, SIGNAL_SEEN } from './evidence.ts';
+import {
+  advanceSeries,
+  advanceSinceEnd,
+  beginSeries,
+  describe,
+  isSettled,
+  judgeObservation,
+  SIGNAL_SEEN,
+} from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
-import { hold, holdOn, isGone, isGraceOver, isOver, log, NEW_HOLD, quit, type Turn, warnOnce, watch } from './hold.ts';
+import {
+  describeEnd,
+  hold,
+  holdOn,
+  isGone,
+  isGraceOver,
+  isOver,
+  log,
+  NEW_HOLD,
+  quit,
+  type Turn,
+  warnOnce,
+  watch,
+} from './hold.ts';
 import type { LogEntry } from './messages.ts';
 import {
   assertNever,
@@ -16,7 +37,7 @@ import {
   toSeconds,
 } from './model.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
-import { advanceCount, beginCount, hasRestarted } from './scrape-count.ts';
+import { beginCount } from './scrape-count.ts';
 import { addRequest, addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
 
@@ -45,9 +66,7 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
   const evidence = judgeObservation(observation, state.facts, policy);
   const { phase, facts: before } = state;
   const advanced = advanceFacts(before, observation, evidence);
-  const facts = hasThresholds(policy)
-    ? { ...advanced, numbers: advanceNumbers({ facts: advanced, phase }, observation, evidence) }
-    : advanced;
+  const facts = { ...advanced, numbers: advanceNumbers({ facts: advanced, phase }, observation, evidence) };
   const turn: Turn = { before, facts, observation, evidence, policy, log: [] };
   logObservation(turn);
   warnOfProblems(turn);
@@ -81,9 +100,7 @@ function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Pol
   const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
   const entries: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
   if (isEnd) {
-    const { scrapesWantedCount: scrapesWanted, ttlMs } = limits;
-    const ended = { seen: SIGNAL_SEEN, secondsAgo: 0, scrapesWanted, ttlSeconds: ttlMs / 1000 };
-    entries.push({ id: 'mainEnded', fields: ended });
+    entries.push({ id: 'mainEnded', fields: describeEnd(SIGNAL_SEEN, 0, policy) });
   }
   return { kind: 'watching', state, log: entries, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
 }
@@ -110,16 +127,8 @@ function decideScraped(
   const isReached =
     phase.kind === 'holding' &&
     judgeTurnout(front, { endedAtMs: phase.mainEndedAtMs, nowMs: scrape.atMs, limits }).isReached;
-  return {
-    kind: 'watching',
-    state: { facts: { ...facts, front }, phase },
-    log: [],
-    next: isReached ? { ...planned, atMs: scrape.atMs, readByMs: scrape.atMs } : planned,
-  };
-}
-
-function hasThresholds({ thresholds = [] }: Policy): boolean {
-  return thresholds.length > 0;
+  const next = isReached ? { ...planned, atMs: scrape.atMs, readByMs: scrape.atMs } : planned;
+  return { kind: 'watching', state: { facts: { ...facts, front }, phase }, log: [], next };
 }
 
 function decideWaiting(turn: Turn, phase: Waiting): Decision {
@@ -226,14 +235,8 @@ function decideHolding(turn: Turn, before: Holding): Decision {
     log(turn, 'mainRunningAgain', { seen: evidence.text });
     return runOn(turn, JUST_RUNNING);
   }
-  const { history } = turn.before;
-  return holdOn(turn, {
-    ...before,
-    count: advanceCount(before.count, observation, history),
-    isExporterRestarted: before.isExporterRestarted || hasRestarted(history, observation),
-    hasAnswered: before.hasAnswered || observation.exporter.kind === 'answered',
-    goneSinceMs: advanceGone(before.goneSinceMs, turn),
-  });
+  const seen = advanceSinceEnd(before, observation, turn.before.history);
+  return holdOn(turn, { ...before, ...seen, goneSinceMs: advanceGone(before.goneSinceMs, turn) });
 }
 
 function advance(series: Series | null, { observation, before, evidence }: Turn, isProven: boolean): Series | null {
@@ -258,11 +261,7 @@ function logObservation(turn: Turn): void {
   log(turn, 'polled', {
     tookSeconds: toSeconds(atMs - startedAtMs),
     exporter,
-    conditions: conditions.map((condition) =>
-      'seen' in condition
-        ? `${condition.kind}: ${condition.seen}`
-        : `${condition.kind}${'why' in condition ? `: ${condition.why}` : ''}`,
-    ),
+    conditions: conditions.map((condition) => [condition.kind, ...describe(condition)].join(': ')),
   });
 }
 

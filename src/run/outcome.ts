@@ -6,26 +6,22 @@ import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, wr
 import { dirname } from 'node:path';
 import { redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
-import type { Config, Misconfigured, ReportSettings, TerminationLog } from '../config/config.ts';
+import { buildPolicy, type Misconfigured, type ReportSettings, type TerminationLog } from '../config/config.ts';
 import { EXIT, findProcessExitCode } from '../decide/exit-codes.ts';
 import type { LogLevel } from '../decide/messages.ts';
-import type { Policy } from '../decide/model.ts';
 import { buildBugReport, buildMisconfiguredReport, buildReport, fitReport } from '../decide/report.ts';
 import type { Report, ReportSource, ReportStage } from '../decide/report-fields.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
+import type { Opening } from './parts.ts';
 
 export type Reporter = ReturnType<typeof openReporter>;
 
-/** Opens the reports of a run. `toWallMs`: a monotonic moment as milliseconds since 1970. */
-export function openReporter(
-  host: Host,
-  { metricsUrl, terminationLog }: Pick<Config, 'metricsUrl' | 'terminationLog'>,
-  policy: Policy,
-  toWallMs: (atMs: number) => number,
-  log: Log,
-) {
+/** Opens the reports of a run. */
+export function openReporter({ host, config, toWallMs, log }: Opening) {
+  const { metricsUrl, terminationLog } = config;
+  const policy = buildPolicy(config);
   let hasWriteFailed = false;
   return {
     build: (state: State, stage: ReportStage): Report =>
@@ -45,7 +41,7 @@ export function openReporter(
       const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
       if (problem === null || hasWriteFailed) return;
       hasWriteFailed = true;
-      log.write({ id: 'messageUnwritable', fields: { problem } });
+      log({ id: 'messageUnwritable', fields: { problem } });
     },
   };
 }

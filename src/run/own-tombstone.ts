@@ -7,28 +7,26 @@ import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { access, replaceFile } from '../base/files.ts';
 import { prepareWriting } from '../base/thread-call.ts';
+import { formatTime, type Host } from './host.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
 const REWRITE_MS = 2_000;
 
-type TombstoneOptions = {
-  /** In the folder that kubexit calls graveyard; its last part is the name that others wait for. */
-  readonly path: string;
-  readonly pid: number;
-  /** Now, as RFC 3339. */
-  readonly time: () => string;
-  /** Stop waiting for the file system. */
-  readonly signal: AbortSignal;
-  /** Called once, with the first reason why it cannot be written. */
-  readonly warn: (problem: string) => void;
-};
-
 /** The tombstone of a running lastscrape. Calls end within two seconds, even if the file system hangs. */
 export type OwnTombstone = ReturnType<typeof openTombstone>;
 
-/** Opens the tombstone; lastscrape is born now. Writes nothing yet. */
-export function openTombstone({ path, pid, time, signal, warn }: TombstoneOptions) {
-  const born = time();
+/**
+ * Opens the tombstone; lastscrape is born now. Writes nothing yet. `path`: in the folder that kubexit calls
+ * graveyard; its last part is the name that others wait for. `signal`: stop waiting for the file system.
+ * `warn`: called once, with the first reason why it cannot be written.
+ */
+export function openTombstone(
+  path: string,
+  { pid, wallMs }: Pick<Host, 'pid' | 'wallMs'>,
+  signal: AbortSignal,
+  warn: (problem: string) => void,
+) {
+  const born = formatTime(wallMs());
   let died = '';
   let exitCode = 0;
   let rewriting: NodeJS.Timeout | undefined;
@@ -58,7 +56,7 @@ export function openTombstone({ path, pid, time, signal, warn }: TombstoneOption
     },
     /** The hold is over: writes it, and goes on writing it. */
     async declareDead(): Promise<void> {
-      died = time();
+      died = formatTime(wallMs());
       rewriting = setInterval(write, REWRITE_MS);
       await write();
     },

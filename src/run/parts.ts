@@ -9,7 +9,7 @@ import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Telling } from '../tell/telling.ts';
-import { formatTime, type Host, type Signals } from './host.ts';
+import type { Host, Signals } from './host.ts';
 import type { LoopParts } from './loop.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 
@@ -23,13 +23,17 @@ type ReadingParts = {
   readonly keeper: Keeper | null;
 };
 
+/** What every part is opened with. `toWallMs`: a monotonic moment as milliseconds since 1970. */
+export type Opening = {
+  readonly host: Host;
+  readonly config: Config;
+  readonly signals: Signals;
+  readonly toWallMs: (atMs: number) => number;
+  readonly log: (entry: LogEntry) => void;
+};
+
 /** What the loop watches, and by which clock and signals. */
-export function buildLoopParts(
-  host: Host,
-  config: Config,
-  { exporter, front, keeper }: ReadingParts,
-  signals: Signals,
-): Pick<LoopParts, 'policy' | 'clock' | 'signals' | 'observe' | 'front' | 'closeFront' | 'onView' | 'targets'> {
+export function buildLoopParts({ host, config, signals }: Opening, { exporter, front, keeper }: ReadingParts) {
   const clock = openClock(host);
   const observeFront = front && (() => front.settle().then(front.observe));
   const sources = {
@@ -46,23 +50,17 @@ export function buildLoopParts(
     closeFront: () => closeInTime(front && { close: front.retire }, signals.second),
     ...(keeper === null ? {} : { onView: keeper.tell }),
     targets: config.targets,
-  };
+  } satisfies Partial<LoopParts>;
 }
 
 /** The hooks, before the front lets main start. Why they could not be written, or null. */
-export async function writeConfiguredHooks(host: Host, { hooksPath }: Config): Promise<string | null> {
+export async function writeConfiguredHooks({ host, config: { hooksPath } }: Opening): Promise<string | null> {
   if (hooksPath === null) return null;
   const { writeHooks } = await import('./hooks.ts');
   return writeHooks(hooksPath, host.pid);
 }
 
-/** The front. `toWallMs`: a monotonic moment as milliseconds since 1970. */
-export async function openConfiguredFront(
-  host: Host,
-  config: Config,
-  toWallMs: (atMs: number) => number,
-  log: (entry: LogEntry) => void,
-): Promise<OpenedFront | null> {
+export async function openConfiguredFront({ host, config, toWallMs, log }: Opening): Promise<OpenedFront | null> {
   if (config.front === null) return null;
   const { openFront } = await import('../front/front.ts');
   return openFront({
@@ -92,10 +90,8 @@ export function openConfiguredExporter(config: Config, front: Front | null, keep
 
 /** The push and the webhook, with a keeper of the last exposition where no front keeps it. */
 export async function openConfiguredTelling(
-  host: Host,
-  config: Config,
+  { host, config, log }: Opening,
   front: Front | null,
-  log: (entry: LogEntry) => void,
 ): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
   if (!hasReceivers(config)) return null;
   const [{ openTelling }, { findIdentitySources }] = await Promise.all([
@@ -110,22 +106,13 @@ export async function openConfiguredTelling(
   return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
 }
 
-/** lastscrape's own tombstone. `signal`: stop waiting for it. */
-export async function openConfiguredTombstone(
-  host: Host,
-  { tombstonePath, isDryRun }: Config,
-  signal: AbortSignal,
-  log: (entry: LogEntry) => void,
-): Promise<OwnTombstone | null> {
+/** lastscrape's own tombstone. */
+export async function openConfiguredTombstone({ host, config, signals, log }: Opening): Promise<OwnTombstone | null> {
+  const { tombstonePath, isDryRun } = config;
   if (tombstonePath === null || isDryRun) return null;
   const { openTombstone } = await import('./own-tombstone.ts');
-  return openTombstone({
-    path: tombstonePath,
-    pid: host.pid,
-    time: () => formatTime(host.wallMs()),
-    signal,
-    warn: (problem) => log({ id: 'tombstoneUnwritable', fields: { problem } }),
-  });
+  const warn = (problem: string) => log({ id: 'tombstoneUnwritable', fields: { problem } });
+  return openTombstone(tombstonePath, host, signals.second, warn);
 }
 
 /** Closes what is open, if anything; false where that did not end in time, or before the signal. */

@@ -20,6 +20,7 @@ import type { OwnTombstone } from './own-tombstone.ts';
 import {
   buildLoopParts,
   closeInTime,
+  type Opening,
   openConfiguredExporter,
   openConfiguredFront,
   openConfiguredTelling,
@@ -33,9 +34,7 @@ const SEARCH_TIMEOUT_MS = 1_000;
 
 /** What a run needs from its first line on. */
 type Opened = {
-  readonly host: Host;
-  readonly config: Config;
-  readonly signals: Signals;
+  readonly opening: Opening;
   readonly log: Log;
   readonly reporter: Reporter;
   readonly tombstone: OwnTombstone | null;
@@ -45,13 +44,13 @@ type Opened = {
 /** Watches, holds, quits and reports; or says why the front cannot listen. Rejects on an early bug only. */
 export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
-  const toWallMs = openWallTime(host);
-  const reporter = openReporter(host, config, buildPolicy(config), toWallMs, log);
+  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log: log.write };
+  const reporter = openReporter(opening);
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
-  const tombstone = await openConfiguredTombstone(host, config, signals.second, log.write);
-  const hooksProblem = await writeConfiguredHooks(host, config);
-  const opened = await openConfiguredFront(host, config, toWallMs, log.write);
+  const tombstone = await openConfiguredTombstone(opening);
+  const hooksProblem = await writeConfiguredHooks(opening);
+  const opened = await openConfiguredFront(opening);
   if (opened?.kind === 'failed') {
     const { variable } = opened;
     const problems = [`Cannot use ${variable}: ${opened.problem}`];
@@ -68,7 +67,7 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   if (hooksProblem !== null) log.write({ id: 'hooksUnwritable', fields: { problem: hooksProblem } });
   listWarnings(config).forEach(log.write);
   try {
-    return await watchToTheEnd({ host, config, signals, log, reporter, tombstone, front });
+    return await watchToTheEnd({ opening, log, reporter, tombstone, front });
   } catch (error) {
     const code = onBug(error);
     await tombstone?.close(code);
@@ -76,11 +75,11 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   }
 }
 
-async function watchToTheEnd(opened: Opened): Promise<Exit> {
-  const { host, config, signals, log, reporter, tombstone, front } = opened;
+async function watchToTheEnd({ opening, log, reporter, tombstone, front }: Opened): Promise<Exit> {
+  const { host, config, signals } = opening;
   const logFound = async (search: ReturnType<typeof warnOfOthers>) =>
     (await waitUnless(search, { timeoutMs: SEARCH_TIMEOUT_MS, signal: signals.second }))?.forEach(log.write);
-  const told = await openConfiguredTelling(host, config, front, log.write);
+  const told = await openConfiguredTelling(opening, front);
   await tombstone?.checkFolder();
   for (const search of [warnOfOthers(host.pid), told?.telling.warnOfFiles(signals.second)]) {
     if (search !== undefined) await logFound(search);
@@ -101,7 +100,7 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
           callWebhook: (now, limit, lastCall) =>
             told.telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
         };
-  const loopParts = buildLoopParts(host, config, { exporter, front, keeper }, signals);
+  const loopParts = buildLoopParts(opening, { exporter, front, keeper });
   const end = await runLoop({
     ...loopParts,
     log: log.write,
@@ -129,13 +128,14 @@ async function watchToTheEnd(opened: Opened): Promise<Exit> {
  */
 export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
   // A startupProbe may ask the front, and main starts only once that is answered.
-  const opened = await openConfiguredFront(host, config, openWallTime(host), () => {});
+  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log: () => {} };
+  const opened = await openConfiguredFront(opening);
   const front = opened?.kind === 'open' ? opened.front : null;
   const exporter = openConfiguredExporter(config, front, null);
   const { state, next } = await runLoop({
-    ...buildLoopParts(host, config, { exporter, front, keeper: null }, signals),
+    ...buildLoopParts(opening, { exporter, front, keeper: null }),
     policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
-    log: () => {},
+    log: opening.log,
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {

@@ -29,8 +29,8 @@ test('the tombstone has what kubexit writes, by a rename, and is followed by the
   const path = join(folder, 'lastscrape');
   const problems: string[] = [];
   let minute = 0;
-  const time = () => `2026-11-21T09:0${minute++}:00.000Z`;
-  const tombstone = openTombstone({ path, pid: 7, time, signal: NEVER, warn: (problem) => problems.push(problem) });
+  const wallMs = () => Date.UTC(2026, 10, 21, 9, minute++);
+  const tombstone = openTombstone(path, { pid: 7, wallMs }, NEVER, (problem) => problems.push(problem));
   assert.deepEqual(readdirSync(folder), [], 'nothing before the hold ends');
   await tombstone.declareDead();
   const text = readFileSync(path, 'utf8');
@@ -46,7 +46,7 @@ test('the tombstone of a folder that cannot be written is one warning', async ()
   const folder = makeFolder();
   const problems: string[] = [];
   const openAt = (path: string) =>
-    openTombstone({ path, pid: 7, time: () => 'now', signal: NEVER, warn: (problem) => problems.push(problem) });
+    openTombstone(path, { pid: 7, wallMs: () => 0 }, NEVER, (problem) => problems.push(problem));
   const missing = openAt(join(folder, 'no', 'lastscrape'));
   await missing.checkFolder();
   assert.equal(problems.length, 1, 'reported at once, not at the end of the hold');
