@@ -11,7 +11,6 @@ import {
   readReportSettings,
 } from './config/config.ts';
 import { EXIT } from './decide/exit-codes.ts';
-import type { ConditionKind } from './observe/condition-kind.ts';
 import { containerKind, openPodSource, type PodSource } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';
@@ -22,27 +21,17 @@ import { tombstoneKind } from './observe/tombstone.ts';
 import { presetKind, urlKind } from './quit/http-target.ts';
 import { PRESETS } from './quit/programs.ts';
 import { signalKind } from './quit/signal-target.ts';
-import type { TargetKind } from './quit/target-kind.ts';
 import { type Exit, type Host, listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
 import { closeInTime } from './run/parts.ts';
 import { outlastMain, run } from './run/run.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
-/** Every kind of condition; a new one is a file in observe/ and a row here. */
-export const CONDITION_KINDS: readonly ConditionKind[] = [
-  metricKind,
-  portKind,
-  fileKind,
-  processKind,
-  tombstoneKind,
-  containerKind,
-  sigtermKind,
-];
-/** Every kind of target; a new one is a file in quit/ and a row here. The first to read an entry takes it. */
-export const TARGET_KINDS: readonly TargetKind[] = [...PRESETS.map(presetKind), signalKind, urlKind];
-
-export const KINDS: Kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
+/** Every kind: a new one is a file in observe/ or quit/, and here. The first target to read an entry takes it. */
+export const KINDS: Kinds = {
+  conditions: [metricKind, portKind, fileKind, processKind, tombstoneKind, containerKind, sigtermKind],
+  targets: [...PRESETS.map(presetKind), signalKind, urlKind],
+};
 
 /** What the command line may be, by what people write. */
 const OPTIONS = {

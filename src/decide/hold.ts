@@ -22,6 +22,7 @@ import {
   nameScraper,
   SCRAPERS_LOGGED_COUNT,
   type Scraper,
+  type Turnout,
 } from './scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
 import { findAlwaysZero, judgeNumbers } from './verdict.ts';
@@ -52,13 +53,8 @@ export const NEW_HOLD = {
 export function holdOn(turn: Turn, phase: Holding): Decision {
   const { observation, evidence, facts, policy } = turn;
   const { limits } = policy;
-  const end = (outcome: HoldOutcome) =>
-    quit(turn, {
-      outcome: phase.because === 'runTimeout' ? 'timedOut' : outcome,
-      because: phase.because,
-      mainEndedAtMs: phase.mainEndedAtMs,
-      held: phase,
-    });
+  const { because } = phase;
+  const end = (outcome: HoldOutcome) => quit(turn, because === 'runTimeout' ? 'timedOut' : outcome, because, phase);
   const isUnread = needsLastRead({ facts, phase }, policy);
   if (!hasHold(limits)) return isUnread ? watch(turn, phase) : end('released');
   if (policy.hasFront) return holdWithFront(turn, phase, end);
@@ -94,11 +90,7 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   const { observation, evidence, policy } = turn;
   const { limits } = policy;
   const { front } = turn.facts;
-  const { isReached, givenUp } = judgeTurnout(front, {
-    endedAtMs: phase.mainEndedAtMs,
-    nowMs: observation.atMs,
-    limits,
-  });
+  const { isReached, givenUp } = countTurnout(turn, phase.mainEndedAtMs);
   giveUp(turn, givenUp);
   const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
   const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused && !isUnread;
@@ -132,31 +124,23 @@ function giveUp(turn: Turn, givenUp: readonly Scraper[]): void {
   }
 }
 
-/** How the watch ends; `held`: the hold, where there was one. */
-type Ending = {
-  readonly outcome: HoldOutcome;
-  readonly because: Reason;
-  /** null where its end was not seen. */
-  readonly mainEndedAtMs?: number | null;
-  readonly held?: Holding;
-};
-
-/** The watch is over: quitting begins. */
-export function quit(turn: Turn, { outcome, because, mainEndedAtMs: endedAtMs = null, held }: Ending): Decision {
+/** The watch is over: quitting begins. `held`: the hold; null where main's end was not seen. */
+export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Holding | null = null): Decision {
   const { observation, policy } = turn;
-  const scrapesSeenCount = held === undefined ? null : countSeen(turn, held);
+  const mainEndedAtMs = held?.mainEndedAtMs ?? null;
+  const scrapesSeenCount = held === null ? null : countSeen(turn, held);
   log(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
     outcome,
     because,
-    heldSeconds: endedAtMs === null ? null : toSeconds(observation.atMs - endedAtMs),
+    heldSeconds: mainEndedAtMs === null ? null : toSeconds(observation.atMs - mainEndedAtMs),
     scrapesSeen: scrapesSeenCount,
     seen: turn.evidence.text,
   });
   logVerdict(turn);
-  if (endedAtMs !== null) warnOfLoss(turn);
+  if (held !== null) warnOfLoss(turn);
   const sinceMs = observation.atMs;
   const hasAnswered = held?.hasAnswered ?? false;
-  const watchEnd = { sinceMs, outcome, because, mainEndedAtMs: endedAtMs, scrapesSeenCount, hasAnswered };
+  const watchEnd = { sinceMs, outcome, because, mainEndedAtMs, scrapesSeenCount, hasAnswered };
   return beginQuitting(turn.facts, watchEnd, turn.log, policy);
 }
 
@@ -186,10 +170,14 @@ function warnOfLoss(turn: Turn): void {
 }
 
 /** Scrapes since main ended; null where nothing counts them. */
-function countSeen({ observation, facts, policy }: Turn, { mainEndedAtMs, count }: Holding): number | null {
-  if (!policy.hasFront) return count.baseline === null ? null : count.seenCount;
-  const { limits } = policy;
-  return judgeTurnout(facts.front, { endedAtMs: mainEndedAtMs, nowMs: observation.atMs, limits }).seenCount;
+function countSeen(turn: Turn, { mainEndedAtMs, count }: Holding): number | null {
+  if (turn.policy.hasFront) return countTurnout(turn, mainEndedAtMs).seenCount;
+  return count.baseline === null ? null : count.seenCount;
+}
+
+/** The scrapes through the front since that end. */
+export function countTurnout({ observation, facts, policy: { limits } }: Turn, endedAtMs: number): Turnout {
+  return judgeTurnout(facts.front, { endedAtMs, nowMs: observation.atMs, limits });
 }
 
 export function watch({ facts, observation, policy, log }: Turn, phase: WatchPhase): Decision {

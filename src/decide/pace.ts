@@ -53,17 +53,15 @@ export function nextObserve(
 /** What begins before START_TIMEOUT is given up then; what begins later decides it. */
 function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy: Policy): ObserveEffect {
   const isFresh = needsLastRead(state, policy);
+  const { facts, phase } = state;
   const startEndMs = findStartEnd(state, policy.limits);
-  if (startEndMs === null) {
-    const limitMs = findNearestLimit(state, seenAtMs, policy.limits);
-    // A hold that is over waits for answers in flight alone, not for what a slow source shows.
-    const isOver = state.phase.kind === 'holding' && state.phase.scrapedAtMs !== null;
-    const isShort = isOver && state.facts.front.seen.answeredAtMs !== null;
-    const readByMs = isShort ? atMs : ((isFresh ? findLastReadEnd(state, atMs, policy) : null) ?? limitMs);
-    return { kind: 'observe', atMs, readByMs, isFresh };
-  }
   // While START_TIMEOUT may decide, no other limit can.
-  return { kind: 'observe', atMs, readByMs: atMs < startEndMs ? startEndMs : atMs + START_READ_MS, isFresh };
+  const startReadMs = startEndMs === null || atMs < startEndMs ? startEndMs : atMs + START_READ_MS;
+  // A hold that is over waits for answers in flight alone, not for what a slow source shows.
+  const isOver = phase.kind === 'holding' && phase.scrapedAtMs !== null && facts.front.seen.answeredAtMs !== null;
+  const lastReadMs = isOver ? atMs : isFresh ? findLastReadEnd(state, atMs, policy) : null;
+  const readByMs = startReadMs ?? lastReadMs ?? findNearestLimit(state, seenAtMs, policy.limits);
+  return { kind: 'observe', atMs, readByMs, isFresh };
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
 import {
+  countTurnout,
   describeEnd,
   hold,
   holdOn,
@@ -156,16 +157,16 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
     return watch(turn, { kind: 'waiting', done });
   }
   if (evidence.provesNeverRan && done !== null && isSettled(done, observation, evidence.isDone, settleMs)) {
-    return quit(turn, { outcome: 'neverStarted', because: 'neverRan' });
+    return quit(turn, 'neverStarted', 'neverRan');
   }
   if (turn.facts.terminatedAtMs !== null) {
     // Never started only if proven not alive: anything else may end, and be scraped, within the grace.
-    if (evidence.isNotAlive) return quit(turn, { outcome: 'neverStarted', because: 'signalBeforeStart' });
+    if (evidence.isNotAlive) return quit(turn, 'neverStarted', 'signalBeforeStart');
     if (isGraceOver(turn)) return endByGrace(turn, null);
   } else if (startTimeoutMs > 0 && !turn.facts.isBlind && !evidence.isStalled) {
     // No hard limit: an exporter that answers slowly has its whole time to say that main is up by now.
     const isOverSinceItsStart = observation.startedAtMs >= turn.facts.startedAtMs + startTimeoutMs;
-    if (isOverSinceItsStart) return quit(turn, { outcome: 'neverStarted', because: 'startTimeout' });
+    if (isOverSinceItsStart) return quit(turn, 'neverStarted', 'startTimeout');
   }
   return watch(turn, { kind: 'waiting', done });
 }
@@ -204,11 +205,9 @@ function decideRunning(turn: Turn, phase: Running): Decision {
 }
 
 /** Whether enough was scraped since that end. */
-function isReached({ facts, observation, policy }: Turn, { sinceMs, count }: Series): boolean {
-  const { limits, hasFront } = policy;
-  return hasFront
-    ? judgeTurnout(facts.front, { endedAtMs: sinceMs, nowMs: observation.atMs, limits }).isReached
-    : count.seenCount >= findLeastWanted(limits);
+function isReached(turn: Turn, { sinceMs, count }: Series): boolean {
+  const { limits, hasFront } = turn.policy;
+  return hasFront ? countTurnout(turn, sinceMs).isReached : count.seenCount >= findLeastWanted(limits);
 }
 
 /** Whether the run goes on, with everything of this observation already in `phase`. */
@@ -226,7 +225,7 @@ function runOn(turn: Turn, phase: Running): Decision {
 /** The grace is used up: main has ended where that was seen twice, though it was not settled yet. */
 function endByGrace(turn: Turn, done: Series | null): Decision {
   if (done !== null && done.provenCount >= 2) return hold(turn, done, 'grace');
-  return quit(turn, { outcome: 'terminated', because: 'grace' });
+  return quit(turn, 'terminated', 'grace');
 }
 
 function decideHolding(turn: Turn, before: Holding): Decision {

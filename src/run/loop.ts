@@ -168,26 +168,28 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
       const result = await withinLimits(parts, effect, (signal, lastCall) => call(state, signal, lastCall));
       return { kind: 'webhookCalled', result };
     }
-  }
-  const target = parts.targets[effect.index] as Target;
-  const listLeavings = (result: Answer | ForceResult) =>
-    result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
-  switch (effect.kind) {
     case 'ask': {
+      const target = parts.targets[effect.index] as Target;
       // The first signal ends a request that hangs, since less time is left from then on.
       const wakers = signals.terminatedAtMs === null ? [signals.first, signals.second] : [signals.second];
       const answer = await target.ask(effect.timeoutMs, AbortSignal.any(wakers));
-      return { kind: 'asked', answer, hint: target.hint(answer), leaves: listLeavings(answer) };
+      return { kind: 'asked', answer, hint: target.hint(answer), leaves: listLeavings(target, answer) };
     }
     case 'probe': {
+      const target = parts.targets[effect.index] as Target;
       await pause(effect.atMs - clock.nowMs(), [signals.second], { clock });
       return { kind: 'probed', probe: await target.probe(effect.timeoutMs, signals.second) };
     }
     case 'force': {
+      const target = parts.targets[effect.index] as Target;
       const result = (await target.force?.(effect.count, effect.answer)) ?? IMPOSSIBLE;
-      return { kind: 'forced', result, leaves: listLeavings(result) };
+      return { kind: 'forced', result, leaves: listLeavings(target, result) };
     }
   }
+}
+
+function listLeavings(target: Target, result: Answer | ForceResult): LogEntry['fields'] {
+  return result.kind === 'signalled' ? (target.signalLeaves?.(result.signal) ?? {}) : {};
 }
 
 const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to force it' };

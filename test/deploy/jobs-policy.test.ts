@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
+import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { gateGoldens, normalise, type Pod } from './injected.ts';
 import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from './injected-jobs.ts';
@@ -33,8 +33,7 @@ function resolveVariables(pod: Pod): Record<string, string> {
 }
 
 function readSettings(pod: Pod): ReturnType<typeof readConfig> {
-  const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
-  return readConfig(resolveVariables(pod), kinds, { pid: 1, kill: () => {}, pod: CONTEXT.pod });
+  return readConfig(resolveVariables(pod), KINDS, { pid: 1, kill: () => {}, pod: CONTEXT.pod });
 }
 
 test('a labelled pod gets lastscrape as its last native sidecar, and else only times and the port for Prometheus change', () => {

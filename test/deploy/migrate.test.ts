@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { listVariables, readConfig } from '../../src/config/config.ts';
-import { CONDITION_KINDS, KINDS } from '../../src/main.ts';
+import { KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 
@@ -126,7 +126,7 @@ describe('deploy/migrate.md', () => {
   test('names variables, presets and conditions that exist', () => {
     const variables: readonly string[] = listVariables(KINDS).map(({ name }) => name);
     for (const [name] of page.matchAll(/LASTSCRAPE_[A-Z_]+/g)) assert.ok(variables.includes(name), name);
-    const conditions = CONDITION_KINDS.map(({ name }) => `${name}:`);
+    const conditions = KINDS.conditions.map(({ name }) => `${name}:`);
     const known = [...conditions, 'signal:'];
     for (const quoted of quotedIn(page.replaceAll(/```[\s\S]*?```/g, ''))) {
       const [kind] = /^[a-z]+:(?=$|[A-Za-z*/])/.exec(quoted) ?? [];

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { listVariables, readConfig } from '../../src/config/config.ts';
-import { CONDITION_KINDS, TARGET_KINDS } from '../../src/main.ts';
+import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import {
   buildGolden,
@@ -42,7 +42,7 @@ function readCode(file: string): string {
  * What an annotation may set: every variable but EXIT_ZERO (the policies set it: a mistake in an annotation
  * must not fail a test), TERMINATION_LOG (the kubelet's path), HOOKS and files (an annotation mounts none).
  */
-const ANNOTATED = listVariables({ conditions: CONDITION_KINDS })
+const ANNOTATED = listVariables(KINDS)
   .map(({ name }) => name)
   .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|.*_FILE)$/.test(name));
 
@@ -159,8 +159,7 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
   assert.ok(rows.length > 15);
   for (const { annotations, ownSeconds = 30, seconds = 30 } of rows) {
     const value = annotations['lastscrape.dev/termination-grace'];
-    const kinds = { conditions: CONDITION_KINDS, targets: TARGET_KINDS };
-    const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, kinds, {
+    const result = readConfig({ LASTSCRAPE_TERMINATION_GRACE: value }, KINDS, {
       pid: 1,
       kill: () => {},
       pod: CONTEXT.pod,
