@@ -27,7 +27,7 @@ import { closeInTime } from './run/parts.ts';
 import { outlastMain, run } from './run/run.ts';
 import { findEntryProblems } from './run/startup-checks.ts';
 
-/** Every kind: a new one is a file in observe/ or quit/, and here. The first target to read an entry takes it. */
+/** Every kind: a file in observe/ or quit/, and an entry here. The first target to read an entry takes it. */
 export const KINDS: Kinds = {
   conditions: [metricKind, portKind, fileKind, processKind, tombstoneKind, containerKind, sigtermKind],
   targets: [...PRESETS.map(presetKind), signalKind, urlKind],
@@ -134,17 +134,16 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
   const signals = listenForSignals(host);
   const pod = openPodSource(host.env);
-  const { code, isUrgent } = await runOrOutlast(host, kinds, toProgram(host, pod), signals);
+  const own = toProgram(host, pod);
+  let end = await runUsable(host, kinds, own, signals);
+  if (!('code' in end)) {
+    reportMisconfigured(host, end);
+    const { isExitZero, unreadable } = end;
+    end = exitWith(EXIT.misconfigured);
+    if (isExitZero) end = await outlastMain(host, readFallbackConfig(host.env, unreadable, kinds, own), signals);
+  }
   const isClosed = await closeInTime(pod, signals.second);
-  return { code, isUrgent: isUrgent || !isClosed };
-}
-
-async function runOrOutlast(host: Host, kinds: Kinds, own: OwnProcess, signals: Signals): Promise<Exit> {
-  const wrong = await runUsable(host, kinds, own, signals);
-  if ('code' in wrong) return wrong;
-  reportMisconfigured(host, wrong);
-  if (!wrong.isExitZero) return exitWith(EXIT.misconfigured);
-  return outlastMain(host, readFallbackConfig(host.env, wrong.unreadable, kinds, own), signals);
+  return { code: end.code, isUrgent: end.isUrgent || !isClosed };
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */

@@ -82,7 +82,7 @@ function judgeSignal({ terminatedAtMs }: Facts): ConditionObservation {
     : { kind: 'done', seen: SIGNAL_SEEN, provesWasAlive: true };
 }
 
-/** What was seen of the exporter since main ended, with one more observation; `history`: from before it. */
+/** What was seen of the exporter since main ended, with one more observation; `history` is older. */
 export function advanceSinceEnd(seen: SinceEnd, observation: Observation, history: PollHistory): SinceEnd {
   return {
     count: advanceCount(seen.count, observation, history),

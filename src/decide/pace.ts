@@ -19,9 +19,8 @@ export const LAST_WAIT_MS = 3_000;
 export const SHORT_READ_MS = 1_000;
 
 /**
- * How long the read may take that decides START_TIMEOUT: no hard limit, so that an exporter that answers
- * slowly can say that main is up by now. A scrape of the Locust exporter takes 5 s where Locust does not
- * answer (measured with 0.5.0).
+ * How long the read may take that decides START_TIMEOUT, so that a slow exporter can show that main is up. A
+ * scrape of the Locust exporter takes 5 s where Locust does not answer (measured with 0.5.0).
  */
 const START_READ_MS = 5_000;
 /** How long the read may take that shows the last numbers where nothing is held, within the grace. */
@@ -105,23 +104,20 @@ function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observa
   return Math.max(startedAtMs + limits.pollMs, atMs + pauseMs);
 }
 
-/**
- * Whether a front should poll its source: not where a scrape has read it within the last POLL, or 500 ms once
- * main ends; while it lives not before the pause that the last poll wants. `scrapedAtMs`: of that scrape.
- */
-export function isPollDue({
-  nowMs,
-  pollMs,
-  isPaced,
-  lastPoll,
-  scrapedAtMs,
-}: {
+/** `isPaced`: main lives. `lastPoll`: null before the first. `scrapedAtMs`: of the last read for a scrape. */
+type PollTimes = {
   readonly nowMs: number;
   readonly pollMs: number;
   readonly isPaced: boolean;
   readonly lastPoll: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
   readonly scrapedAtMs: number;
-}): boolean {
+};
+
+/**
+ * Whether a front should poll its source: not where a scrape has read it within the last POLL, or 500 ms once
+ * main ends; while it lives not before the pause that the last poll wants.
+ */
+export function isPollDue({ nowMs, pollMs, isPaced, lastPoll, scrapedAtMs }: PollTimes): boolean {
   if (nowMs - scrapedAtMs < (isPaced ? pollMs : Math.min(DONE_PACE_MS, pollMs))) return false;
   if (lastPoll === null || !isPaced) return true;
   const pauseMs = Math.min(PAUSE_FACTOR * (lastPoll.endedAtMs - lastPoll.beganAtMs), PAUSE_MAX_MS);

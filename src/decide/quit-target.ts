@@ -9,9 +9,7 @@ const PROBE_PAUSES_MS: readonly number[] = [20, 30, 50, 100, 200, 300, 500];
 const ASK_PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 5_000];
 /**
  * How long a target may refuse at its quit port while its service answers; a target that needs longer to go
- * gets that. Real programs open both ports within milliseconds of each other
- * (fixtures/recordings/quit-endpoints), so that one which still starts is the exception; the rest of
- * QUIT_TIMEOUT would only be waited for in vain.
+ * gets that. Real programs open both ports within milliseconds (fixtures/recordings/quit-endpoints).
  */
 export const DISABLED_MS = 10_000;
 

@@ -96,7 +96,7 @@ export function buildFields(input: ReportInput) {
   const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
   // After a second signal nothing is judged.
   const judged = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
-  const { seen, wanted, came: cameCount } = countScrapes(input);
+  const { seen, wanted, came } = countScrapes(input);
   const fields = {
     outcome,
     ...describeVerdict(judged),
@@ -116,7 +116,7 @@ export function buildFields(input: ReportInput) {
     version: input.version,
   };
   const hint = findHint(input, outcome) ?? (judged === null ? null : findVerdictHint(policy));
-  return { fields, hint, judged, pushed, mainEndedAtMs, cameCount };
+  return { fields, hint, judged, pushed, mainEndedAtMs, cameCount: came };
 }
 
 /** null while the run goes on. */

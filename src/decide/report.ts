@@ -6,9 +6,9 @@ import { buildFields, cutFailed, type Report, type ReportInput } from './report-
 import { summarize } from './summary.ts';
 
 export function buildReport(input: ReportInput): Report {
-  const { fields, hint, ...more } = buildFields(input);
-  const summary = summarize({ ...fields, ...more }, input);
-  return { summary, ...(hint === null ? {} : { hint }), ...fields };
+  const found = buildFields(input);
+  const { fields, hint } = found;
+  return { summary: summarize(found, input), ...(hint === null ? {} : { hint }), ...fields };
 }
 
 export function buildMisconfiguredReport(problems: readonly string[], version: string): Report {

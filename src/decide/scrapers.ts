@@ -197,10 +197,7 @@ function findMedian(numbers: readonly number[]): number | null {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? null;
 }
 
-/**
- * Those that may still come. The interval of one that was seen once is guessed by the median of the others';
- * where nothing is known it may come within the TTL.
- */
+/** Those that may still come: by their intervals, else by the median of the others', else within the TTL. */
 export function findLiving(
   scrapers: readonly Scraper[],
   nowMs: number,

@@ -81,10 +81,7 @@ export function takeView(state: SourceState, view: MainView): SourceState {
   return { ...state, view, continuity, isGone: state.isGone && view.main === 'ended' };
 }
 
-/**
- * For how long what has vanished may be joined again once the end is known: a program's families go when it
- * ends, and the signal comes a second later.
- */
+/** How long after the end is known what vanished is joined again: a program's families go 1 s before that. */
 export const VANISHED_KEPT_MS = 5_000;
 
 /** What becomes of families that vanished before main was seen like this: another life of it has its own. */

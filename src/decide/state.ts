@@ -175,12 +175,10 @@ export type FrontEvent =
   | { readonly kind: 'requested'; readonly request: ScraperRequest }
   | { readonly kind: 'scraped'; readonly scrape: ServedScrape; readonly front: FrontObservation };
 
-/**
- * What can happen while main is watched. `signalled`: the first signal came. `planned`: the observation that
- * comes next, or is on its way.
- */
+/** What can happen while main is watched. `planned`: the observation that comes next, or is on its way. */
 export type WatchEvent =
   | { readonly kind: 'observed'; readonly observation: Observation }
+  /** The first signal. */
   | { readonly kind: 'signalled'; readonly atMs: number }
   | (FrontEvent & { readonly planned: ObserveEffect });
 

@@ -2,29 +2,22 @@
 
 import { cut } from '../base/text.ts';
 import { assertNever, hasHold, type Policy } from './model.ts';
-import type { Report, ReportInput, RunOutcome } from './report-fields.ts';
+import type { buildFields, Report, ReportInput } from './report-fields.ts';
 import type { FrontFacts } from './scrapers.ts';
 import type { PushReport } from './state.ts';
 import type { FailedThreshold, Verdict } from './verdict.ts';
 
-type Summarized = Required<Pick<Report, 'scrapesSeen' | 'scrapesWanted' | 'heldSeconds' | 'targets'>> & {
-  readonly outcome: RunOutcome;
-  readonly judged: Verdict | null;
-  /** How many of the wanted scrapes, or with `auto` scrapers, came; null: not counted. */
-  readonly cameCount: number | null;
-  readonly mainEndedAtMs: number | null;
-  readonly pushed: PushReport | null;
-};
+type Summarized = ReturnType<typeof buildFields>;
 
 /** The sentence: the verdict, the hold, the push, the targets. */
-export function summarize(fields: Summarized, input: ReportInput): string {
-  const hold = summarizeHold(fields, input);
-  const judged = summarizeVerdict(fields.judged, input.policy);
+export function summarize(found: Summarized, input: ReportInput): string {
+  const hold = summarizeHold(found, input);
+  const judged = summarizeVerdict(found.judged, input.policy);
   return [
     ...(judged === null ? [hold] : [judged, `${hold.slice(0, 1).toLowerCase()}${hold.slice(1)}`]),
     ...(input.stage.kind === 'unfinished'
       ? []
-      : [...summarizePush(fields.pushed), ...summarizeTargets(fields.targets, input)]),
+      : [...summarizePush(found.pushed), ...summarizeTargets(found.fields.targets, input)]),
   ].join('; ');
 }
 
@@ -42,10 +35,12 @@ function showSeen(seen: FailedThreshold['seen']): FailedThreshold['seen'] {
   return typeof seen === 'string' || Number.isInteger(seen) ? seen : Number(seen.toPrecision(9));
 }
 
-function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, source }: ReportInput): string {
+function summarizeHold({ fields, cameCount, mainEndedAtMs }: Summarized, input: ReportInput): string {
+  const { state, policy, source } = input;
+  const { facts, phase } = state;
   const { ttlMs } = policy.limits;
-  const { outcome, scrapesSeen, scrapesWanted, cameCount, mainEndedAtMs } = fields;
-  const held = `${(fields.heldSeconds ?? 0).toFixed(1)} s`;
+  const { outcome, scrapesSeen, scrapesWanted, heldSeconds } = fields;
+  const held = `${(heldSeconds ?? 0).toFixed(1)} s`;
   const isAuto = policy.limits.scrapesWantedCount === 'auto';
   const ofWanted =
     cameCount === null
@@ -65,7 +60,7 @@ function summarizeHold(fields: Summarized, { state: { facts, phase }, policy, so
       if (scrapesSeen === null) return `Held for ${held} after main ended, scrapes not countable`;
       return `${scrapesSeen === 0 ? 'Not scraped' : 'Not scraped often enough'} within ${ttlMs / 1000} s after main ended${scrapesSeen === 0 ? '' : `, ${ofWanted}`}`;
     case 'terminated':
-      return fields.heldSeconds === null
+      return heldSeconds === null
         ? 'Terminated before main was seen to end'
         : `Terminated ${held} after main ended, ${ofWanted}`;
     case 'neverStarted':

@@ -81,10 +81,7 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
   }
 }
 
-/**
- * The first signal: main is being stopped, so observe at once, and watch within the grace; or main has ended,
- * where the signal is its only condition.
- */
+/** The first signal: main may end within the grace, so observe at once; or it is itself the end of main. */
 function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
   const { limits, conditions } = policy;
   const isFirst = facts.terminatedAtMs === null;
