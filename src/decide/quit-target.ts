@@ -133,7 +133,7 @@ export function nextTargetMove(state: TargetState, event: TargetEvent, nowMs: nu
     case 'begun':
       return ask(state, nowMs);
     case 'asked':
-      return afterAnswer(state, event, nowMs);
+      return afterAnswer(state, event.answer, event.hint, nowMs);
     case 'forced': {
       const { result } = event;
       const isPossible = result.kind === 'signalled';
@@ -147,29 +147,24 @@ export function nextTargetMove(state: TargetState, event: TargetEvent, nowMs: nu
 
 type Next = { readonly state: TargetState; readonly move: TargetMove };
 
-function afterAnswer(
-  state: TargetState,
-  { answer: newest, hint }: Extract<TargetEvent, { readonly kind: 'asked' }>,
-  nowMs: number,
-): Next {
+function afterAnswer(state: TargetState, newest: Answer, hint: string, nowMs: number): Next {
   if (newest.kind === 'refused') return endGone(state);
   const wasReached = state.wasReached || (newest.kind === 'failed' ? newest.wasSent : newest.kind !== 'disabled');
   // No answer, or a quit port that is closed by now, says nothing new after another answer.
   const isNews = state.answer === null || (newest.kind !== 'failed' && newest.kind !== 'disabled');
   const answer = isNews ? newest : state.answer;
-  return probe(
-    {
-      ...state,
-      wasReached,
-      answer,
-      hint: isNews ? hint : state.hint,
-      disabledSinceMs: answer?.kind === 'disabled' ? (state.disabledSinceMs ?? nowMs) : null,
-      answeredAtMs: nowMs,
-      // Probing a database proxy makes it dial its database: rarely, if nothing was asked.
-      probeCount: answer?.kind === 'disabled' ? PROBE_PAUSES_MS.length : 0,
-    },
-    nowMs,
-  );
+  const isDisabled = answer?.kind === 'disabled';
+  const answered: TargetState = {
+    ...state,
+    wasReached,
+    answer,
+    hint: isNews ? hint : state.hint,
+    disabledSinceMs: isDisabled ? (state.disabledSinceMs ?? nowMs) : null,
+    answeredAtMs: nowMs,
+    // Probing a database proxy makes it dial its database: rarely, if nothing was asked.
+    probeCount: isDisabled ? PROBE_PAUSES_MS.length : 0,
+  };
+  return probe(answered, nowMs);
 }
 
 function afterProbe(state: TargetState, result: Probe, nowMs: number): Next {

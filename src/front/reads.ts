@@ -1,10 +1,9 @@
 // Reads of the source, each shared by all requests that came before it began, and the front's own polls. Each
-// request has its own time-out. Never decides which read is next: decide/reads.ts does.
+// request has its own time-out. Never decides which read is next: decide/pace.ts does.
 
 import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
-import { isPollDue } from '../decide/pace.ts';
+import { findReadMove, isPollDue, type OngoingRead, type ReadNeed } from '../decide/pace.ts';
 import { TEXT_ACCEPT } from '../decide/pages.ts';
-import { findReadMove, type OngoingRead, type ReadNeed } from '../decide/reads.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import { limitBody } from '../snapshot/body.ts';

@@ -16,8 +16,6 @@ import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
 import type { Opening } from './parts.ts';
 
-export type Reporter = ReturnType<typeof openReporter>;
-
 /** Opens the reports of a run. */
 export function openReporter({ host, config, toWallMs, log }: Opening) {
   const { metricsUrl, terminationLog } = config;
@@ -41,7 +39,7 @@ export function openReporter({ host, config, toWallMs, log }: Opening) {
       const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
       if (problem === null || hasWriteFailed) return;
       hasWriteFailed = true;
-      log({ id: 'messageUnwritable', fields: { problem } });
+      log.write({ id: 'messageUnwritable', fields: { problem } });
     },
   };
 }

@@ -3,13 +3,12 @@
 
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
-import type { LogEntry } from '../decide/messages.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
 import type { Keeper } from '../snapshot/keep.ts';
-import type { Telling } from '../tell/telling.ts';
 import type { Host, Signals } from './host.ts';
+import type { Log } from './log.ts';
 import type { LoopParts } from './loop.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 
@@ -29,11 +28,11 @@ export type Opening = {
   readonly config: Config;
   readonly signals: Signals;
   readonly toWallMs: (atMs: number) => number;
-  readonly log: (entry: LogEntry) => void;
+  readonly log: Log;
 };
 
 /** What the loop watches, and by which clock and signals. */
-export function buildLoopParts({ host, config, signals }: Opening, { exporter, front, keeper }: ReadingParts) {
+export function buildLoopParts({ host, config, signals, log }: Opening, { exporter, front, keeper }: ReadingParts) {
   const clock = openClock(host);
   const observeFront = front && (() => front.settle().then(front.observe));
   const sources = {
@@ -50,6 +49,7 @@ export function buildLoopParts({ host, config, signals }: Opening, { exporter, f
     closeFront: () => closeInTime(front && { close: front.retire }, signals.second),
     ...(keeper === null ? {} : { onView: keeper.tell }),
     targets: config.targets,
+    log: log.write,
   } satisfies Partial<LoopParts>;
 }
 
@@ -75,7 +75,7 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
     ttlMs: config.limits.ttlMs,
     clock: openClock(host),
     toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
-    log,
+    log: log.write,
   });
 }
 
@@ -89,17 +89,14 @@ export function openConfiguredExporter(config: Config, front: Front | null, keep
 }
 
 /** The push and the webhook, with a keeper of the last exposition where no front keeps it. */
-export async function openConfiguredTelling(
-  { host, config, log }: Opening,
-  front: Front | null,
-): Promise<{ readonly telling: Telling; readonly keeper: Keeper | null } | null> {
+export async function openConfiguredTelling({ host, config, log }: Opening, front: Front | null) {
   if (!hasReceivers(config)) return null;
   const [{ openTelling }, { findIdentitySources }] = await Promise.all([
     import('../tell/telling.ts'),
     import('../pod/identity.ts'),
   ]);
   const { env, wallMs } = host;
-  const telling = openTelling({ settings: config, identity: findIdentitySources(env), wallMs, log });
+  const telling = openTelling({ settings: config, identity: findIdentitySources(env), wallMs, log: log.write });
   if (config.push === null || front !== null) return { telling, keeper: null };
   const { openKeeper } = await import('../snapshot/keep.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
@@ -111,7 +108,7 @@ export async function openConfiguredTombstone({ host, config, signals, log }: Op
   const { tombstonePath, isDryRun } = config;
   if (tombstonePath === null || isDryRun) return null;
   const { openTombstone } = await import('./own-tombstone.ts');
-  const warn = (problem: string) => log({ id: 'tombstoneUnwritable', fields: { problem } });
+  const warn = (problem: string) => log.write({ id: 'tombstoneUnwritable', fields: { problem } });
   return openTombstone(tombstonePath, host, signals.second, warn);
 }
 

@@ -13,9 +13,8 @@ import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Exit, Host, Signals } from './host.ts';
-import type { Log } from './log.ts';
 import { endLate, type LoopParts, runLoop } from './loop.ts';
-import { openReporter, openRunLog, type Reporter, reportBug } from './outcome.ts';
+import { openReporter, openRunLog, reportBug } from './outcome.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 import {
   buildLoopParts,
@@ -32,20 +31,10 @@ import { listWarnings, warnOfOthers } from './startup-checks.ts';
 /** Longest search for another lastscrape, for what is wrong with a file, and for a mesh's proxy. */
 const SEARCH_TIMEOUT_MS = 1_000;
 
-/** What a run needs from its first line on. */
-type Opened = {
-  readonly opening: Opening;
-  readonly log: Log;
-  readonly reporter: Reporter;
-  readonly tombstone: OwnTombstone | null;
-  readonly front: Front | null;
-};
-
 /** Watches, holds, quits and reports; or says why the front cannot listen. Rejects on an early bug only. */
 export async function run(host: Host, config: Config, signals: Signals): Promise<Exit | Misconfigured> {
   const log = openRunLog(host, config.logLevel);
-  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log: log.write };
-  const reporter = openReporter(opening);
+  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log };
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
   const tombstone = await openConfiguredTombstone(opening);
@@ -67,7 +56,7 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   if (hooksProblem !== null) log.write({ id: 'hooksUnwritable', fields: { problem: hooksProblem } });
   listWarnings(config).forEach(log.write);
   try {
-    return await watchToTheEnd({ opening, log, reporter, tombstone, front });
+    return await watchToTheEnd(opening, tombstone, front);
   } catch (error) {
     const code = onBug(error);
     await tombstone?.close(code);
@@ -75,8 +64,9 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   }
 }
 
-async function watchToTheEnd({ opening, log, reporter, tombstone, front }: Opened): Promise<Exit> {
-  const { host, config, signals } = opening;
+async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, front: Front | null): Promise<Exit> {
+  const { host, config, signals, log } = opening;
+  const reporter = openReporter(opening);
   const logFound = async (search: ReturnType<typeof warnOfOthers>) =>
     (await waitUnless(search, { timeoutMs: SEARCH_TIMEOUT_MS, signal: signals.second }))?.forEach(log.write);
   const told = await openConfiguredTelling(opening, front);
@@ -103,7 +93,6 @@ async function watchToTheEnd({ opening, log, reporter, tombstone, front }: Opene
   const loopParts = buildLoopParts(opening, { exporter, front, keeper });
   const end = await runLoop({
     ...loopParts,
-    log: log.write,
     ...sendParts,
     ...(tombstone === null ? {} : { declareDead: tombstone.declareDead }),
     progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
@@ -128,14 +117,14 @@ async function watchToTheEnd({ opening, log, reporter, tombstone, front }: Opene
  */
 export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
   // A startupProbe may ask the front, and main starts only once that is answered.
-  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log: () => {} };
+  const log = openRunLog({ ...host, stdout: () => {} }, 'error');
+  const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log };
   const opened = await openConfiguredFront(opening);
   const front = opened?.kind === 'open' ? opened.front : null;
   const exporter = openConfiguredExporter(config, front, null);
   const { state, next } = await runLoop({
     ...buildLoopParts(opening, { exporter, front, keeper: null }),
     policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
-    log: opening.log,
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findReadMove, OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/reads.ts';
+import { findReadMove, OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/pace.ts';
 
 /** `own`: no scrape shares it; `header`: it has come; `gave`: one before it gave way; since 1 s, or 5 s. */
 function read(text: string) {
