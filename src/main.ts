@@ -109,7 +109,7 @@ async function checkInTime(host: Host, kinds: Kinds): Promise<Exit> {
 
 /** Prints what a run would do, or what is wrong. @returns the exit code */
 async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSignal): Promise<number> {
-  const result = readConfig(host.env, kinds, toProgram(host, pod));
+  const result = readConfig(host.env, kinds, { ...host, pod });
   if (!('config' in result)) {
     host.stderr(`${result.problems.join('\n')}\n`);
     return EXIT.misconfigured;
@@ -134,7 +134,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
   const signals = listenForSignals(host);
   const pod = openPodSource(host.env);
-  const own = toProgram(host, pod);
+  const own = { ...host, pod };
   let end = await runUsable(host, kinds, own, signals);
   if (!('code' in end)) {
     reportMisconfigured(host, end);
@@ -153,10 +153,6 @@ async function runUsable(host: Host, kinds: Kinds, own: OwnProcess, signals: Sig
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
   const wrong = await waitUnless(findEntryProblems(result.config), { signal: signals.second });
   return wrong ?? run(host, result.config, signals);
-}
-
-function toProgram({ pid, kill }: Host, pod: PodSource): OwnProcess {
-  return { pid, kill, pod };
 }
 
 function exitWith(code: number): Exit {

@@ -33,11 +33,6 @@ export const OWN_READ_MS = 1_000;
 export const SILENT_READ_MS = 3_000;
 const READS_MAX_COUNT = 2;
 
-/** The first observation of a run, which begins at `nowMs`. */
-export function firstObserve(state: WatchState, nowMs: number, policy: Policy): ObserveEffect {
-  return buildObserve(state, nowMs, nowMs, policy);
-}
-
 /** The next observation after an event; a late one is not made up. */
 export function nextObserve(
   state: WatchState,
@@ -56,8 +51,8 @@ export function nextObserve(
   return buildObserve(state, Math.max(atMs, nextMs), readAtMs, policy);
 }
 
-/** What begins before START_TIMEOUT is given up then; what begins later decides it. */
-function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy: Policy): ObserveEffect {
+/** Observes at `atMs`. What begins before START_TIMEOUT is given up then; what begins later decides it. */
+export function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy: Policy): ObserveEffect {
   const isFresh = needsLastRead(state, policy);
   const { facts, phase } = state;
   const startEndMs = findStartEnd(state, policy.limits);

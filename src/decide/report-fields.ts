@@ -58,10 +58,6 @@ export type Report = {
   readonly version: string;
 };
 
-/** Scrapes since main ended: seen (null: not counted), wanted, and how many of the wanted came. */
-type ScrapeCounts = { readonly seen: number | null; readonly wanted: number; readonly came: number | null };
-
-/** A target that is asked after the report. */
 type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
 
 /** The outcome of a run, or `unfinished`. */
@@ -88,6 +84,7 @@ export type ReportInput = {
 export function buildFields(input: ReportInput) {
   const { state, policy, nowMs, stage, toTime } = input;
   const { facts, phase } = state;
+  const { thresholds = [] } = policy;
   const pushed = findPush(input);
   const mainEndedAtMs = findMainEnd(phase);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
@@ -97,6 +94,7 @@ export function buildFields(input: ReportInput) {
   // After a second signal nothing is judged.
   const judged = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
   const { seen, wanted, came } = countScrapes(input);
+  const exitCode = stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
   const fields = {
     outcome,
     ...describeVerdict(judged),
@@ -112,17 +110,12 @@ export function buildFields(input: ReportInput) {
     ...(pushed === null ? {} : { push: pushed }),
     targets: listTargets(input),
     ...buildFinal(state),
-    exitCode: readExitCode(input),
+    exitCode: stage.kind === 'done' ? stage.exitCode : exitCode,
     version: input.version,
   };
-  const hint = findHint(input, outcome) ?? (judged === null ? null : findVerdictHint(policy));
-  return { fields, hint, judged, pushed, mainEndedAtMs, cameCount: came };
-}
-
-/** null while the run goes on. */
-function readExitCode({ state, policy, stage }: ReportInput): number | null {
-  if (stage.kind === 'done') return stage.exitCode;
-  return stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
+  const isOfLastSeconds = judged !== null && findOfLastSeconds(thresholds) !== undefined;
+  const verdictHint = isOfLastSeconds ? MESSAGES.thresholdOfLastSeconds.text : null;
+  return { fields, hint: findHint(input, outcome) ?? verdictHint, judged, pushed, mainEndedAtMs, cameCount: came };
 }
 
 /** Targets that are through, in their order; before the last are asked, these too. */
@@ -130,7 +123,7 @@ function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNulla
   const reports = phase.kind === 'quitting' ? phase.reports : [];
   if (stage.kind !== 'beforeTargets') return reports;
   const left = policy.targets.slice(reports.length);
-  return [...reports, ...left.map(({ name }): PendingTarget => ({ target: name, result: 'pending' }))];
+  return [...reports, ...left.map(({ name }) => ({ target: name, result: 'pending' as const }))];
 }
 
 /** The push; null: not configured, or its result is not known yet. */
@@ -153,7 +146,8 @@ function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'fai
   };
 }
 
-function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput): ScrapeCounts {
+/** Scrapes since main ended: seen, wanted, and how many of the wanted came; null: not counted. */
+function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput) {
   const { limits, hasFront } = policy;
   const endedAtMs = findMainEnd(phase);
   if (hasFront && endedAtMs !== null) {
@@ -219,11 +213,6 @@ function buildFinal({ facts }: State): Pick<Report, 'final'> {
   if (requests === null && failures === null && users === null) return {};
   const ratio = requests === null || failures === null || requests === 0 ? null : failures / requests;
   return { final: { requests, failures, failRatio: ratio === null ? null : roundRatio(ratio), users } };
-}
-
-/** What a verdict may not be worth; null: nothing is known against it. */
-function findVerdictHint({ thresholds = [] }: Policy): string | null {
-  return findOfLastSeconds(thresholds) === undefined ? null : MESSAGES.thresholdOfLastSeconds.text;
 }
 
 /** When main ended, or was treated as ended; null while that is not known. */

@@ -6,7 +6,7 @@
 // way back. The second signal ends every phase at once.
 
 import { assertNever, type Policy } from './model.ts';
-import { firstObserve } from './pace.ts';
+import { buildObserve } from './pace.ts';
 import { decideQuitEvent, endRun } from './quitting.ts';
 import { type Decision, initialState, type StepInput, type WatchDecision } from './state.ts';
 import { decideWatchEvent } from './watch.ts';
@@ -14,7 +14,7 @@ import { decideWatchEvent } from './watch.ts';
 /** The first decision: observe at once. */
 export function begin(nowMs: number, policy: Policy): WatchDecision {
   const state = initialState(nowMs);
-  return { kind: 'watching', state, log: [], next: firstObserve(state, nowMs, policy) };
+  return { kind: 'watching', state, log: [], next: buildObserve(state, nowMs, nowMs, policy) };
 }
 
 /** Decides what an event means. The state is from the last decision; events come in order of time. */

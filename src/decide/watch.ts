@@ -70,7 +70,6 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
   const facts = { ...advanced, numbers: advanceNumbers({ facts: advanced, phase }, observation, evidence) };
   const turn: Turn = { before, facts, observation, evidence, policy, log: [] };
   logObservation(turn);
-  warnOfProblems(turn);
   switch (phase.kind) {
     case 'waiting':
       return decideWaiting(turn, phase);
@@ -252,6 +251,7 @@ function hasOthers({ conditions }: Policy): boolean {
   return conditions.some(({ isMetric }) => !isMetric);
 }
 
+/** Logs what was seen, and warns once of each problem of a condition that a person must fix. */
 function logObservation(turn: Turn): void {
   const { startedAtMs, atMs, exporter, conditions } = turn.observation;
   log(turn, 'polled', {
@@ -259,11 +259,7 @@ function logObservation(turn: Turn): void {
     exporter,
     conditions: conditions.map((condition) => [condition.kind, ...describe(condition)].join(': ')),
   });
-}
-
-/** Warns once of each problem that keeps a condition from being seen, and that a person must fix. */
-function warnOfProblems(turn: Turn): void {
-  for (const condition of turn.observation.conditions) {
+  for (const condition of conditions) {
     if (condition.kind !== 'blind' || condition.problem === undefined) continue;
     const { problem } = condition;
     warnOnce(turn, 'conditionBlind', { problem }, problem);
