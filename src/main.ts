@@ -40,17 +40,13 @@ const OPTIONS = {
   '--help': ['--help', '-h', 'help'],
   explain: ['explain', '--explain'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
-
-function findOption(text: string): keyof typeof OPTIONS | undefined {
-  const names = Object.keys(OPTIONS) as readonly (keyof typeof OPTIONS)[];
-  return names.find((name) => OPTIONS[name].some((each) => each === text));
-}
+const OPTION_NAMES = Object.keys(OPTIONS) as readonly (keyof typeof OPTIONS)[];
 
 /** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
 export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
-  const option = text === null ? null : findOption(text);
+  const option = text === null ? null : OPTION_NAMES.find((name) => OPTIONS[name].some((each) => each === text));
   if (option === 'explain' && argv.slice(1).every((each) => each === '--json')) {
     return guard(host, printBug(host), async () => {
       const { runExplain } = await import('./explain/run-explain.ts');

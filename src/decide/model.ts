@@ -100,7 +100,6 @@ export type ExitCodes = Readonly<Record<string, number>>;
 
 /**
  * What one condition showed in one observation. `seen` and `why` are short and fit for a log line.
- *
  * `problem`: `what is; what to do` where a person must act; each text is warned of once.
  * `exitCodes`: of main containers that ended for good, where the condition knows them.
  */

@@ -136,13 +136,9 @@ export function findAnswersEnd(terminatedAtMs: number, limits: Limits): number {
   return findWatchEnd(terminatedAtMs, limits) + Math.min(GRACE_WAIT_MS, limits.terminationGraceMs);
 }
 
-/** When main has run for too long; null: never. An end that is being settled by then is waited for. */
-export function findRunEnd(
-  { aliveSinceMs }: Facts,
-  { done }: Running,
-  { runTimeoutMs, settleMs }: Limits,
-): number | null {
-  if (runTimeoutMs === 0 || aliveSinceMs === null) return null;
+/** When main has run for too long; Infinity: never. An end that is being settled by then is waited for. */
+export function findRunEnd({ aliveSinceMs }: Facts, { done }: Running, { runTimeoutMs, settleMs }: Limits): number {
+  if (runTimeoutMs === 0 || aliveSinceMs === null) return Number.POSITIVE_INFINITY;
   const runEndMs = aliveSinceMs + runTimeoutMs;
   return done === null || done.sinceMs >= runEndMs ? runEndMs : Math.max(runEndMs, done.sinceMs + settleMs);
 }
@@ -164,10 +160,7 @@ function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Li
     if (!isWaiting || graceEndMs > atMs) ends.push(graceEndMs);
     if (isWaiting) ends.push(findAnswersEnd(terminatedAtMs, limits));
   }
-  if (phase.kind === 'running') {
-    const runEndMs = findRunEnd(facts, phase, limits);
-    if (runEndMs !== null) ends.push(runEndMs);
-  }
+  if (phase.kind === 'running') ends.push(findRunEnd(facts, phase, limits));
   if (phase.kind !== 'holding' && phase.done !== null && (phase.kind === 'running' || facts.wasAliveBefore)) {
     // Where the end was seen and the exporter hangs since; a limit that is past decided nothing.
     const holdEndMs = findHoldEnd(phase.done, limits);
@@ -179,7 +172,8 @@ function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Li
     if (phase.scrapedAtMs === null || ttlEndMs > atMs) ends.push(ttlEndMs);
     if (phase.scrapedAtMs !== null) ends.push(phase.scrapedAtMs + IN_FLIGHT_WAIT_MS);
   }
-  return ends.length === 0 ? null : Math.min(...ends);
+  const nearestMs = Math.min(...ends);
+  return Number.isFinite(nearestMs) ? nearestMs : null;
 }
 
 /** A read that is under way. */

@@ -209,8 +209,7 @@ function isReached(turn: Turn, { sinceMs, count }: Series): boolean {
 /** Whether the run goes on, with everything of this observation already in `phase`. */
 function runOn(turn: Turn, phase: Running): Decision {
   const { observation, policy, facts } = turn;
-  const runEndMs = findRunEnd(facts, phase, policy.limits);
-  if (runEndMs !== null && isOver(turn, runEndMs)) {
+  if (isOver(turn, findRunEnd(facts, phase, policy.limits))) {
     return hold(turn, phase.done ?? beginSeries(observation, turn.before.history), 'runTimeout');
   }
   if (isGraceOver(turn)) return endByGrace(turn, phase.done);

@@ -29,15 +29,12 @@ import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target-kind.ts';
 import type { Signals } from './host.ts';
 
-/** The front, as the loop sees it. */
-export type LoopFront = Pick<Front, 'takeEvent' | 'onEvent' | 'tell'>;
-
 export type LoopParts = {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly signals: Signals;
   readonly observe: (effect: ObserveEffect) => OngoingObservation;
-  readonly front: LoopFront | null;
+  readonly front: Pick<Front, 'takeEvent' | 'onEvent' | 'tell'> | null;
   /** Called with what is known of main, for what needs it beyond the front. */
   readonly onView?: (view: MainView) => void;
   /** In the order of the policy's. */

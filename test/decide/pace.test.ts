@@ -115,8 +115,9 @@ test('findRunEnd() waits for an end that is being settled, and for none that cam
   assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, limits), 61_000);
   assert.equal(findEnd(10_000), 61_000, 'long settled');
   assert.deepEqual([findEnd(60_999), findEnd(61_000)], [63_999, 61_000]);
-  assert.equal(findRunEnd(facts, RUNNING, limits), null);
-  assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, { ...limits, runTimeoutMs: 0 }), null);
+  assert.equal(findRunEnd(facts, RUNNING, limits), Number.POSITIVE_INFINITY);
+  const endless = { ...limits, runTimeoutMs: 0 };
+  assert.equal(findRunEnd({ ...facts, aliveSinceMs: 1_000 }, RUNNING, endless), Number.POSITIVE_INFINITY);
 });
 
 /** Main ended at 100 s; `limits` and `facts` as given. */

@@ -10,7 +10,7 @@ import type { FrontEvent, State, TargetReport } from '../../src/decide/state.ts'
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target-kind.ts';
-import { type LoopFront, type LoopParts, runLoop } from '../../src/run/loop.ts';
+import { type LoopParts, runLoop } from '../../src/run/loop.ts';
 import { DEFAULT_LIMITS } from '../decide/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -33,7 +33,7 @@ type Script = {
   readonly read?: Sources['readExporter'];
   readonly targets?: readonly Target[];
   readonly isDryRun?: boolean;
-  readonly front?: LoopFront;
+  readonly front?: NonNullable<LoopParts['front']>;
   readonly push?: LoopParts['push'];
   readonly callWebhook?: LoopParts['callWebhook'];
   readonly hasTombstone?: boolean;
@@ -423,7 +423,7 @@ function buildFront(nowMs: () => number) {
   const events: FrontEvent[] = [];
   const views: string[] = [];
   let listeners: (() => void)[] = [];
-  const front: LoopFront = {
+  const front: NonNullable<LoopParts['front']> = {
     takeEvent: () => events.shift() ?? null,
     onEvent: (callback) => {
       listeners.push(callback);
