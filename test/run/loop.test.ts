@@ -28,6 +28,8 @@ const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesW
 const SEEN: FrontObservation = { answeredAtMs: 0, inFlightCount: 0 };
 
 type Script = {
+  /** When main ends, unless conditions of its own show that. Default: it is done from the beginning. */
+  readonly endsAtMs?: number;
   readonly limits?: Partial<Limits>;
   readonly conditions?: readonly Condition[];
   readonly read?: Sources['readExporter'];
@@ -46,7 +48,8 @@ function world(script: Script) {
   const log: LogEntry[] = [];
   const progress: string[] = [];
   let terminatedAtMs: number | null = null;
-  const conditions = script.conditions ?? [buildCondition('port', () => DONE)];
+  const { endsAtMs = 0 } = script;
+  const conditions = script.conditions ?? [buildCondition('port', () => (clock.nowMs() < endsAtMs ? ALIVE : DONE))];
   const targets = script.targets ?? [];
   const observeFront = script.front === undefined ? {} : { observeFront: () => SEEN };
   const sources: Sources = { conditions, readExporter: script.read ?? null, ...observeFront };
@@ -110,6 +113,14 @@ function reading(look: ExporterObservation): ExporterReading {
   return { observation: look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
 }
 
+/** A read that hangs until it is given up. */
+function readUntilAborted(signal: AbortSignal): Promise<ExporterReading> {
+  return new Promise((resolve) => {
+    const fail = () => resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true }));
+    signal.addEventListener('abort', fail);
+  });
+}
+
 function buildCondition(text: string, look: () => ConditionObservation, metricName: string | null = null): Condition {
   return { text, metricName, observe: async () => look() };
 }
@@ -135,7 +146,7 @@ const OK: Answer = { kind: 'answered', status: 200, isHtml: false };
 
 test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', async () => {
   const { clock, progress, run } = world({
-    conditions: [buildCondition('port', () => (clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    endsAtMs: 5_000,
     targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
     hasTombstone: true,
     read: async () =>
@@ -169,7 +180,7 @@ test('runLoop() never has two looks in flight', async () => {
   let most = 0;
   const slow = world({
     limits: { runTimeoutMs: 30_000 },
-    conditions: [buildCondition('port', () => ALIVE)],
+    endsAtMs: Number.POSITIVE_INFINITY,
     read: async () => {
       inFlight++;
       most = Math.max(most, inFlight);
@@ -185,15 +196,11 @@ test('runLoop() never has two looks in flight', async () => {
 test('runLoop() ends a read that hangs at the TTL', async () => {
   let reads = 0;
   const hanging = world({
-    conditions: [buildCondition('port', () => (hanging.clock.nowMs() < 500 ? ALIVE : DONE))],
+    endsAtMs: 500,
     read: (signal) => {
       reads++;
       if (reads < 6) return Promise.resolve(reading({ kind: 'refused' }));
-      return new Promise((resolve) => {
-        signal.addEventListener('abort', () =>
-          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
-        );
-      });
+      return readUntilAborted(signal);
     },
   });
   const state = await hanging.run();
@@ -211,28 +218,21 @@ test('runLoop() gives the read 1 s at most after a signal, and probes the port',
         return ALIVE;
       }),
     ],
-    read: (signal) =>
-      new Promise((resolve) => {
-        if (interrupted.clock.nowMs() > 0) {
-          resolve(reading({ kind: 'refused' }));
-          return;
-        }
-        interrupted.clock.after(700, () => interrupted.signal());
-        signal.addEventListener('abort', () =>
-          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
-        );
-      }),
+    read: async (signal) => {
+      if (interrupted.clock.nowMs() > 0) return reading({ kind: 'refused' });
+      interrupted.clock.after(700, () => interrupted.signal());
+      return readUntilAborted(signal);
+    },
   });
   const state = await interrupted.run();
   assert.equal(texts[0], 'port at 1000', 'it had a second');
-  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'terminated');
-  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 5_700);
+  assert.deepEqual(readEnd(state), ['terminated', 5_700, null]);
 });
 
 test('runLoop() wakes from its pause at a signal', async () => {
   const { clock, run, signal, log } = world({
     limits: { pollMs: 600_000, terminationGraceMs: 0 },
-    conditions: [buildCondition('port', () => ALIVE)],
+    endsAtMs: Number.POSITIVE_INFINITY,
   });
   clock.after(3_000, signal);
   const state = await run();
@@ -244,15 +244,11 @@ test('runLoop() reads for 1 s at most in the look that follows a signal in a pau
   let readAtMs = 0;
   const hanging = world({
     limits: { pollMs: 10_000 },
-    conditions: [buildCondition('port', () => ALIVE)],
+    endsAtMs: Number.POSITIVE_INFINITY,
     read: (signal) => {
       readAtMs = hanging.clock.nowMs();
       if (readAtMs === 0) return Promise.resolve(reading({ kind: 'refused' }));
-      return new Promise((resolve) => {
-        signal.addEventListener('abort', () =>
-          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
-        );
-      });
+      return readUntilAborted(signal);
     },
   });
   hanging.clock.after(3_000, hanging.signal);
@@ -263,7 +259,7 @@ test('runLoop() reads for 1 s at most in the look that follows a signal in a pau
 });
 
 test('runLoop() gives up at once at the second signal, while watching', async () => {
-  const { clock, run, signal } = world({ conditions: [buildCondition('port', () => ALIVE)] });
+  const { clock, run, signal } = world({ endsAtMs: Number.POSITIVE_INFINITY });
   clock.after(3_000, signal);
   clock.after(3_200, signal);
   const state = await run();
@@ -275,7 +271,7 @@ test('runLoop() gives up at once at the second signal, while quitting, and says 
   const living = buildTarget('two', [OK], ['open']);
   const quitting = world({
     limits: { scrapesWantedCount: 0 },
-    conditions: [buildCondition('port', () => (quitting.clock.nowMs() < 500 ? ALIVE : DONE))],
+    endsAtMs: 500,
     targets: [stopped.target, living.target],
   });
   quitting.clock.after(6_000, quitting.signal);
@@ -291,7 +287,7 @@ test('runLoop() lets a target that lives on no longer than its share of the grac
   const two = buildTarget('two', [OK], ['open']);
   const { clock, run, signal } = world({
     limits: { terminationGraceMs: 0 },
-    conditions: [buildCondition('port', () => ALIVE)],
+    endsAtMs: Number.POSITIVE_INFINITY,
     targets: [one.target, two.target],
   });
   clock.after(2_000, signal);
@@ -308,7 +304,6 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
   const living = buildTarget('one', [OK], ['open']);
   const { clock, run, signal } = world({
     limits: { scrapesWantedCount: 0, terminationGraceMs: 3_000, startTimeoutMs: 1_000 },
-    conditions: [buildCondition('port', () => DONE)],
     targets: [living.target],
   });
   clock.after(5_000, signal);
@@ -355,7 +350,7 @@ test('runLoop() asks strictly in order, one after the other is gone', async () =
 test('runLoop() waits longer than a timer of Node can', async () => {
   const { clock, run } = world({
     limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
-    conditions: [buildCondition('port', () => ALIVE)],
+    endsAtMs: Number.POSITIVE_INFINITY,
   });
   const state = await run();
   assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
@@ -400,13 +395,8 @@ test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
 
 test('runLoop() passes on a signal in the middle of an observation at once, and tightens its limits', async () => {
   const hanging = world({
-    conditions: [buildCondition('port', () => ALIVE)],
-    read: (signal) =>
-      new Promise((resolve) => {
-        signal.addEventListener('abort', () =>
-          resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true })),
-        );
-      }),
+    endsAtMs: Number.POSITIVE_INFINITY,
+    read: readUntilAborted,
   });
   let loggedAtMs = -1;
   hanging.clock.after(4_000, () => {
@@ -414,8 +404,8 @@ test('runLoop() passes on a signal in the middle of an observation at once, and 
     loggedAtMs = hanging.log.findIndex(({ id }) => id === 'terminating') < 0 ? -1 : hanging.clock.nowMs();
   });
   const state = await hanging.run();
-  assert.deepEqual([loggedAtMs, state.phase.kind === 'quitting' && state.phase.outcome], [4_000, 'terminated']);
-  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 4_000 + LIMITS.terminationGraceMs);
+  assert.equal(loggedAtMs, 4_000);
+  assert.deepEqual(readEnd(state), ['terminated', 4_000 + LIMITS.terminationGraceMs, null]);
 });
 
 /** A front on which `scrape()` is one that was just handed over; `views` are what it got, without repetitions. */
@@ -450,7 +440,7 @@ function buildFront(nowMs: () => number) {
 function frontWorld(script: Script = {}) {
   const front = buildFront(() => watched.clock.nowMs());
   const watched: ReturnType<typeof world> = world({
-    conditions: [buildCondition('port', () => (watched.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    endsAtMs: 5_000,
     read: async () => reading({ kind: 'refused' }),
     ...script,
     front: front.front,
@@ -561,11 +551,8 @@ test('runLoop() informs the front at once of a signal that is the end of main, i
   const hanging = frontWorld({
     conditions: [signal],
     limits: { terminationGraceMs: 5_000 },
-    read: (aborted) =>
-      new Promise((resolve) => {
-        if (hanging.clock.nowMs() >= 3_400) resolve(reading({ kind: 'refused' }));
-        else aborted.addEventListener('abort', () => resolve(reading({ kind: 'failed', why: '', mayCount: false })));
-      }),
+    read: async (aborted) =>
+      hanging.clock.nowMs() >= 3_400 ? reading({ kind: 'refused' }) : readUntilAborted(aborted),
   });
   hanging.clock.after(3_400, () => {
     hanging.signal();
@@ -577,74 +564,41 @@ test('runLoop() informs the front at once of a signal that is the end of main, i
 });
 
 test('an observation that is due is not kept waiting, however many scrape', async () => {
-  const scrape: ServedScrape = {
-    startedAtMs: 0,
-    atMs: 0,
-    address: '10.0.0.1',
-    agent: 'Prometheus',
-    connection: 1,
-    openConnections: [],
-    served: 'live',
-    isByRefusal: false,
-    readAtMs: 0,
-  };
-  const clock = new VirtualClock();
-  let observations = 0;
+  const request = { startedAtMs: 0, address: '10.0.0.1', agent: 'Prometheus', connection: 1, openConnections: [] };
+  const scrape: ServedScrape = { ...request, atMs: 0, served: 'live', isByRefusal: false, readAtMs: 0 };
+  const observedAtMs: number[] = [];
   let scrapesCount = 0;
   let isThere = false;
-  const lateMs: number[] = [];
-  const never = new AbortController().signal;
-  const stop = new AbortController();
-  const ended = runLoop({
-    policy: {
-      limits: LIMITS,
-      conditions: [{ isMetric: false }],
-      targets: [],
-      quitTimeoutMs: 30_000,
-      isDryRun: false,
-      hasFront: true,
-    },
-    clock,
-    signals: {
-      terminatedAtMs: null,
-      get secondName() {
-        return stop.signal.aborted ? ('SIGTERM' as const) : null;
-      },
-      first: never,
-      second: stop.signal,
-    },
-    observe(effect) {
-      observations++;
-      lateMs.push(clock.nowMs() - effect.atMs);
-      if (observations === 3) stop.abort('interrupted');
-      const sources: Sources = { conditions: [buildCondition('port', () => ALIVE)], readExporter: null };
-      return beginObservation(sources, clock, effect);
-    },
+  const busy = world({
+    conditions: [
+      buildCondition('port', () => {
+        observedAtMs.push(busy.clock.nowMs());
+        if (observedAtMs.length === 3) for (const send of [busy.signal, busy.signal]) send();
+        return ALIVE;
+      }),
+    ],
     front: {
       takeEvent() {
         if (!isThere) return null;
         isThere = false;
-        return { kind: 'scraped', scrape, front: { answeredAtMs: 0, inFlightCount: 0 } };
+        return { kind: 'scraped', scrape, front: SEEN };
       },
       // One every 100 ms.
       onEvent(callback) {
         if (++scrapesCount > 1_000) throw new Error('nothing is observed any more');
-        clock.standStill(100);
+        busy.clock.standStill(100);
         isThere = true;
         callback();
         return () => {};
       },
       tell() {},
     },
-    targets: [],
-    log: () => {},
-    progress: () => {},
   });
-  await clock.run(ended);
-  assert.equal(observations, 3);
+  await busy.run();
+  assert.equal(observedAtMs.length, 3);
   // No later than one scrape takes.
-  const areInTime = lateMs.every((ms) => ms <= 100);
-  assert.ok(areInTime, String(lateMs));
+  const areInTime = observedAtMs.every((atMs, index) => atMs <= index * (LIMITS.pollMs + 100) + 100);
+  assert.ok(areInTime, String(observedAtMs));
 });
 
 /** Ends when its signal comes; `endedAtMs` says when and why. */
@@ -663,7 +617,7 @@ function hang(clock: VirtualClock, endedAtMs: [number, string][]) {
 test('runLoop() pushes between the hold and what comes before quitting, and sends the webhook the state by then', async () => {
   const told: string[] = [];
   const scene = world({
-    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    endsAtMs: 5_000,
     limits: { scrapesWantedCount: 0 },
     targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
     push: async () => {
@@ -688,7 +642,7 @@ test('runLoop() pushes between the hold and what comes before quitting, and send
 test('runLoop() gives up a push and a webhook that hang, each at its limit', async () => {
   const ends: [number, string][] = [];
   const scene = world({
-    conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+    endsAtMs: 5_000,
     limits: { scrapesWantedCount: 0 },
     push: (signal) => hang(scene.clock, ends)(signal),
     callWebhook: (_, signal) => hang(scene.clock, ends)(signal),
@@ -711,7 +665,7 @@ test('runLoop() gives a push another second where the process stood still over i
     const ends: [number, string][] = [];
     let limitMs = 0;
     const scene = world({
-      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      endsAtMs: 5_000,
       limits: { scrapesWantedCount: 0 },
       push(signal) {
         limitMs = scene.clock.nowMs() + PUSH_MAX_MS;
@@ -735,7 +689,7 @@ test('runLoop() calls for a last try a second before a push is given up, also wh
   ] as const) {
     const atMs: number[] = [];
     const scene = world({
-      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      endsAtMs: 5_000,
       limits: { scrapesWantedCount: 0, terminationGraceMs: terminatedMs === 8_000.5 ? 0 : 5_000 },
       targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
       push: (signal, lastCall) => {
@@ -761,7 +715,7 @@ test('runLoop() gives a push that hangs what is left of the grace from the first
   ] as const) {
     const ends: [number, string][] = [];
     const scene = world({
-      conditions: [buildCondition('port', () => (scene.clock.nowMs() < 5_000 ? ALIVE : DONE))],
+      endsAtMs: 5_000,
       limits: { scrapesWantedCount: 0, terminationGraceMs: 5_000 },
       targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
       push: (signal) => hang(scene.clock, ends)(signal),
