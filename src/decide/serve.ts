@@ -162,6 +162,5 @@ export function chooseAnswer(
 
 /** What the rules of watching see of a source that is kept. */
 export function observeSource({ answeredAtMs, thresholds }: SourceState, inFlightCount: number): FrontObservation {
-  const judged = thresholds.length === 0 ? {} : { thresholds };
-  return { answeredAtMs, inFlightCount, ...judged };
+  return { answeredAtMs, inFlightCount, ...(thresholds.length > 0 && { thresholds }) };
 }

@@ -16,7 +16,7 @@ export type SinceEnd = {
   readonly hasAnswered: boolean;
 };
 
-/** An unbroken series of observations that each proved main's end, unknown ones in between included. */
+/** An unbroken series of observations that each proved the same, unknown ones in between included. */
 export type Series = SinceEnd & {
   /** When its first observation ended: main ended then. */
   readonly sinceMs: number;

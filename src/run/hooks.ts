@@ -84,6 +84,5 @@ export async function writeHooks(folder: string, pid: number): Promise<string | 
     await make(dirname(path));
     await replaceFile(path, SITECUSTOMIZE, pid);
   });
-  const { problem } = await write();
-  return problem;
+  return (await write()).problem;
 }

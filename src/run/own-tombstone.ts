@@ -75,6 +75,6 @@ export function openTombstone(
 
 /** Why no tombstone can be written there, as its folder shows in time; or null. */
 export async function findTombstoneProblem(path: string, signal?: AbortSignal): Promise<string | null> {
-  const { problem } = await prepareWriting(path, () => access(dirname(path), constants.W_OK))(signal);
-  return problem;
+  const tryFolder = prepareWriting(path, () => access(dirname(path), constants.W_OK));
+  return (await tryFolder(signal)).problem;
 }
