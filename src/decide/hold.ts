@@ -65,7 +65,7 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const isGoneNow =
-    phase.isExporterRestarted || phase.because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
+    phase.isExporterRestarted || because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
   if (scrapedAtMs !== null) {
     // A quit cuts an answer off: let the scrape in flight end first.
     const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;

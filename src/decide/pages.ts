@@ -1,6 +1,5 @@
 // Which formats scrapers ask for, by the Accept of their requests, byte for byte; and which pages of a source
-// are kept: one for each Accept in use. Pure: from what is known of them and an event to what is known next,
-// and what to log.
+// are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
 import type { LogEntry } from './messages.ts';
 

@@ -22,8 +22,7 @@ export function openLog({ level, print, time }: LogParts) {
   const counts = new Map<string, number>();
 
   function formatLine(id: MessageId, fields: LogEntry['fields']): string {
-    const { level, text } = MESSAGES[id];
-    return `${JSON.stringify({ time: time(), level, msg: text, ...fields })}\n`;
+    return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
   }
   /** Writes lines until they are too many; the next is `last` instead, and no other follows. */
   function openLines(maxBytes: number, last: MessageId): (entry: LogEntry) => void {

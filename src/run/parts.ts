@@ -60,6 +60,7 @@ export async function writeConfiguredHooks({ host, config: { hooksPath } }: Open
   return writeHooks(hooksPath, host.pid);
 }
 
+/** The front, if one is set. */
 export async function openConfiguredFront({ host, config, toWallMs, log }: Opening): Promise<OpenedFront | null> {
   if (config.front === null) return null;
   const { openFront } = await import('../front/front.ts');
