@@ -150,11 +150,16 @@ export function runJobsEndingScenarios(): void {
       assert.deepEqual(others, []);
       assert.match(warning, /lastscrape is not added: nothing says where the metrics are; /);
     }
-    for (const [name, value, expected] of [
-      ['done-when', 'port:1', /lastscrape.dev\/done-when: does nothing with the label/],
-      ['hook', 'ruby', /lastscrape.dev\/hook: ignored; must be "python"/],
+    const pushed = { 'lastscrape.dev/pushgateway': 'gateway.a.svc:9091' };
+    for (const [annotations, expected] of [
+      [{ 'lastscrape.dev/done-when': 'port:1' }, /lastscrape.dev\/done-when: does nothing with the label/],
+      [{ 'lastscrape.dev/hook': 'ruby' }, /lastscrape.dev\/hook: ignored; must be "python"/],
+      [
+        { ...pushed, 'lastscrape.dev/push': 'pushgateway+http://gateway.a.svc:9091' },
+        /lastscrape.dev\/push: this name leads to lastscrape itself/,
+      ],
+      [{ ...pushed, 'lastscrape.dev/push': 'pushgateway+http://gateway.a:9091' }, /^$/],
     ] as const) {
-      const annotations = { [`lastscrape.dev/${name}`]: value };
       const [useless = ''] = await readWarnings(namespace.name, buildCountingJob({ annotations }));
       assert.match(useless, expected);
     }
