@@ -57,6 +57,8 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Whose pages do not fit with the others, or are of no use. */
   readonly leftOut: readonly string[];
+  /** `due`: the first rich read failed, as of a program that is starting; once text is kept there is another. */
+  readonly richRetry: 'none' | 'due' | 'over';
 };
 
 /** What is known next, and what to log. */
@@ -91,7 +93,7 @@ export function takesFormat(accept: string, format: keyof typeof RICH_TYPES): bo
 
 /** Nothing is kept yet. `hasFormats`: the source goes by an Accept; else it is text. */
 export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): Pages<Store> {
-  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT] };
+  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT], richRetry: 'none' };
 }
 
 /** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
@@ -108,7 +110,7 @@ export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Stor
 
 /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
-  const { uses, leftOut, isTextWanted } = pages;
+  const { uses, leftOut, isTextWanted, richRetry } = pages;
   const kept = listKept(pages);
   if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
   const living = listLiving(uses, nowMs);
@@ -118,7 +120,8 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
   // Before a scraper asks: the rich one, and text where that is something else.
   const accepts = living.length > 0 ? living : isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT];
-  const text = (living.length > 0 ? needsText : isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT)) ? [TEXT_ACCEPT] : [];
+  const isBeside = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || richRetry === 'over';
+  const text = (living.length > 0 ? needsText : isBeside) ? [TEXT_ACCEPT] : [];
   // There is room again where those that fit are no longer asked for.
   return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
 }
@@ -129,11 +132,13 @@ export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: numbe
 }
 
 /**
- * A read failed: if its answer was to be the first rich one, no other is asked for. `why`: a whole page
- * cannot be read; the text is asked for as well.
+ * A read failed: if its answer was to be the first rich one, text is asked for. `why`: a whole page cannot be
+ * read; the text is asked for as well.
  */
 export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: string): PagesStep<Store> {
-  const pages = accept === RICH_ACCEPT && !isKept(before, accept) ? leaveOut(before, accept) : before;
+  const isFirstRich = accept === RICH_ACCEPT && !isKept(before, accept);
+  const richRetry = isFirstRich && why === undefined && before.richRetry === 'none' ? 'due' : before.richRetry;
+  const pages = { ...(isFirstRich ? leaveOut(before, accept) : before), richRetry };
   const use = pages.uses.find((each) => each.accept === accept);
   if (why === undefined || use === undefined) return { pages };
   const count = use.unreadableCount + 1;
@@ -184,11 +189,12 @@ export function isOlder<Store>({ list }: Pages<Store>, { store }: Page<Store>, r
 
 /** An answer was kept. `nowMs`: main lives, so pages that are no longer asked for or readable are dropped. */
 export function takeKept<Store>(
-  pages: Pages<Store>,
-  { store }: Page<Store>,
+  before: Pages<Store>,
+  { store, accept: kept }: Page<Store>,
   readAtMs: number,
   nowMs: number | null,
 ): PagesStep<Store> {
+  const pages = before.richRetry === 'due' && kept === TEXT_ACCEPT ? retryRich(before) : before;
   const list = pages.list.map((each) => (each.store === store ? { ...each, readAtMs } : each));
   if (nowMs === null) return { pages: { ...pages, list } };
   const lost = pages.uses.filter(({ unreadableCount }) => unreadableCount >= UNREADABLE_WARNED_COUNT);
@@ -216,6 +222,10 @@ function countUnreadable<Store>(pages: Pages<Store>, accept: string, unreadableC
 function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: string): Pages<Store> {
   const newest = [...new Set([...leftOut, accept])].slice(-LEFT_OUT_MAX_COUNT);
   return { ...rest, list: list.filter((each) => each.accept !== accept), leftOut: newest };
+}
+
+function retryRich<Store>({ leftOut, ...rest }: Pages<Store>): Pages<Store> {
+  return { ...rest, leftOut: leftOut.filter((accept) => accept !== RICH_ACCEPT), richRetry: 'over' };
 }
 
 function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {

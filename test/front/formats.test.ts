@@ -377,6 +377,29 @@ test('who comes only after the end gets the rich page where it takes that, else 
     assert.equal(readWhole(await ask(accept)).format, 'text', accept);
 });
 
+test('a program that fails while it starts is asked for the rich page again, once', async (t) => {
+  for (const [failsCount, wanted] of [
+    [1, 'RT RT RT'],
+    [9, 'RT RT T'],
+  ] as const) {
+    const { source, post } = await openWorld(t);
+    let asked = '';
+    source.answer = (socket, number, accept = '') => {
+      const isRich = accept === RICH_ACCEPT;
+      asked += isRich ? 'R' : 'T';
+      const isFailed = isRich && asked.replaceAll(/[^R]/g, '').length <= failsCount;
+      const page = writePage(isRich ? 'protobuf' : 'text', { rows: 1 });
+      const answer = isFailed ? reply('', { status: 503 }) : reply(page, { type: TYPES[isRich ? 'protobuf' : 'text'] });
+      answer(socket, number, accept);
+    };
+    for (const before of ['', ' ', ' ']) {
+      asked += before;
+      assert.equal((await post()).text, 'kept\n');
+    }
+    assert.equal(asked, wanted);
+  }
+});
+
 test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
   const world = await openWorld(t);
   const { source, front, ask } = world;
