@@ -57,7 +57,7 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Whose pages do not fit with the others, or are of no use. */
   readonly leftOut: readonly string[];
-  /** `due`: the first rich read failed, as of a program that is starting; once text is kept there is another. */
+  /** `due`: the first rich read failed, as where a program starts; once text is kept there is another. */
   readonly richRetry: 'none' | 'due' | 'over';
 };
 

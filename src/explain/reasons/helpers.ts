@@ -103,7 +103,7 @@ function findRemedy(helper: ContainerFacts, pod: PodFacts): Remedy {
   return helper.program?.kind === 'exporter' ? holdExporter(helper, pod) : endHelper(helper, pod);
 }
 
-/** lastscrape in place of a Pushgateway of the pod, which would end before its last numbers were scraped. */
+/** lastscrape in the place of a Pushgateway, which would end before its last numbers were scraped. */
 function replaceGateway({ name, spec }: ContainerFacts, pod: PodFacts): Remedy {
   const [port] = toObjects(spec['ports']);
   const lines = specLines(
