@@ -69,7 +69,14 @@ def listens():
 if URL:
     atexit.register(ask)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [each for each in sys.path if os.path.abspath(each) != FOLDER]
+ADDED = [FOLDER]
+if os.environ.get("PYTHONPATH") == FOLDER + os.pathsep:
+    # As kustomize leaves it: Python takes what is behind the colon for the current folder.
+    try:
+        ADDED += [each for each in [os.getcwd()] if "/python" not in each]
+    except OSError:
+        pass
+sys.path[:] = [each for each in sys.path if os.path.abspath(each) not in ADDED]
 del sys.modules[__name__]
 import sitecustomize
 `;

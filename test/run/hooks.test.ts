@@ -155,6 +155,24 @@ describe('the hook of Python', { skip, concurrency: 6 }, () => {
     }
   });
 
+  test('the colon that kustomize leaves behind does not put the current folder into the path', () => {
+    const cwd = makeOwn('current', '');
+    const list = (python: string, path: string) => {
+      const env = { PYTHONPATH: path, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
+      const { stdout, stderr } = spawnSync(python, ['-c', 'import sys; print(sys.path)'], {
+        env,
+        cwd,
+        encoding: 'utf8',
+      });
+      return stdout + stderr;
+    };
+    for (const { path } of pythons.filter(({ version }) => version >= 306)) {
+      const plain = list(path, '');
+      assert.equal(list(path, `${hook}:`), plain, path);
+      assert.notEqual(list(path, `${hook}:${OWN}:`), list(path, `${hook}:${OWN}`), 'what main had stays as it was');
+    }
+  });
+
   test('an older Python prints nothing of it, and ends well', () => {
     const env = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
     for (const { path } of pythons.filter(({ version }) => version < 306)) {
