@@ -17,6 +17,7 @@ const holdMs = Number(holdText);
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
 let lookCount = 0;
+let connectionCount = 0;
 
 const main = createSocketServer((socket) => socket.destroy());
 const exporter = createServer((request, response) => {
@@ -37,6 +38,9 @@ const exporter = createServer((request, response) => {
     case '/looks':
       response.end(String(lookCount));
       break;
+    case '/connections':
+      response.end(String(connectionCount));
+      break;
     case '/end':
       body = sizes.isDown;
       main.close();
@@ -50,6 +54,9 @@ const exporter = createServer((request, response) => {
 });
 // A reader that polls every 5 s keeps its connection, as with Go's server.
 exporter.keepAliveTimeout = 0;
+exporter.on('connection', () => {
+  connectionCount += 1;
+});
 for (const server of [main, exporter]) {
   await listen(server);
 }

@@ -3,8 +3,9 @@
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { realpathSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { listen } from '../support/listen.ts';
 import { findMedian } from './median.ts';
 import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readCpuSeconds, readTreeCost } from './process-cost.ts';
@@ -13,9 +14,9 @@ import {
   type Exposition,
   INSTANCE_COUNT,
   openRunner,
-  openStarter,
   type Runner,
   type Running,
+  readLookCount,
   SMALL_BYTES,
   stop,
   WARM_UP_SECONDS,
@@ -35,7 +36,6 @@ export type FootprintPlan = {
   readonly watchSeconds: number;
   readonly growthSeconds: number;
   readonly warmStartCount: number;
-  readonly coldStartCount: number;
   /** Searches the smallest memory limit; otherwise only lastscrape in 64 MiB is tried. */
   readonly isLimitSearched: boolean;
 };
@@ -44,15 +44,9 @@ export type FootprintPlan = {
 export type Footprint = {
   readonly residentBytes: number;
   readonly anonymousBytes: number;
-  readonly threadCount: number;
   readonly cpuSecondsAt1s: number;
   readonly cpuSecondsAt5s: number | undefined;
   readonly warmStartSeconds: number;
-  readonly coldStartSeconds: number | undefined;
-  /** Its own file. */
-  readonly binaryBytes: number;
-  /** The same with every file that it loads or starts. */
-  readonly filesBytes: number;
   readonly smallestLimitMebibytes: number | undefined;
 };
 
@@ -101,16 +95,12 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
   say('growth');
   const growth = await measureGrowth(bench, plan.growthSeconds);
   say('starts');
-  const warm = await timeStarts(bench, plan.warmStartCount, false);
-  const cold = await timeStarts(bench, plan.coldStartCount, true);
+  const starts = await timeStarts(bench, plan.warmStartCount);
   say('memory limits');
   const limits = await findLimits(bench, plan.isLimitSearched);
   const buildFootprint = (program: Program): Footprint => ({
     ...watched[program],
-    warmStartSeconds: findMedian(warm[program]),
-    coldStartSeconds: cold[program].length === 0 ? undefined : findMedian(cold[program]),
-    binaryBytes: statSync(bench.files[program][0] ?? '').size,
-    filesBytes: sumFiles(bench.files[program]),
+    warmStartSeconds: findMedian(starts[program]),
     smallestLimitMebibytes: limits.smallest[program],
   });
   return {
@@ -127,31 +117,20 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
 type Bench = Pick<Runner, 'start' | 'openExposition'> & {
   readonly lastscrape: readonly string[];
   readonly node: string;
-  /** The programs that each is made of, its own first. */
-  readonly files: Readonly<Record<Program, readonly string[]>>;
 };
 
-function openBench(runner: Runner, subject: Subject): Bench {
-  const node = runner.copy(process.execPath, 'node');
-  const lastscrape = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
-  return {
-    lastscrape,
-    node,
-    files: {
-      lastscrape: [lastscrape[0] ?? ''],
-      empty: [node],
-      shell: ['sh', 'curl', 'grep', 'sleep'].map(findProgram),
-    },
-    start: runner.start,
-    openExposition: runner.openExposition,
-  };
+function openBench({ copy, start, openExposition }: Runner, { command, binary }: Subject): Bench {
+  const lastscrape = binary === undefined ? command : [copy(binary, 'lastscrape')];
+  return { lastscrape, node: copy(process.execPath, 'node'), start, openExposition };
 }
 
-function lastscrapeEnv(exposition: Exposition, poll: string): Record<string, string> {
+type Place = Pick<Exposition, 'url' | 'mainPort'>;
+
+function lastscrapeEnv(exposition: Place, poll: string): Record<string, string> {
   return { ...watchEnv(exposition), LASTSCRAPE_POLL: poll };
 }
 
-function startProgram(bench: Bench, program: Program, exposition: Exposition, pollSeconds: number): Running {
+function startProgram(bench: Bench, program: Program, exposition: Place, pollSeconds: number): Running {
   switch (program) {
     case 'lastscrape':
       return discard(bench.start(bench.lastscrape, lastscrapeEnv(exposition, `${pollSeconds}s`)));
@@ -164,10 +143,7 @@ function startProgram(bench: Bench, program: Program, exposition: Exposition, po
   }
 }
 
-type Watched = Pick<
-  Footprint,
-  'residentBytes' | 'anonymousBytes' | 'threadCount' | 'cpuSecondsAt1s' | 'cpuSecondsAt5s'
->;
+type Watched = Omit<Footprint, 'warmStartSeconds' | 'smallestLimitMebibytes'>;
 
 async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<Program, Watched>>> {
   const exposition = await bench.openExposition(SMALL_BYTES);
@@ -184,7 +160,7 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
   const before = new Map(all.map(({ pid }) => [pid, readCpuSeconds(pid)]));
   const startedAtMs = performance.now();
   const costs = new Map<number, Cost[]>();
-  let shellPeak: Cost = { residentBytes: 0, anonymousBytes: 0, threadCount: 0 };
+  let shellPeak: Cost = { residentBytes: 0, anonymousBytes: 0 };
   while (performance.now() - startedAtMs < seconds * 1000) {
     await delay(200);
     for (const { pid } of [...at1s.lastscrape, ...at1s.empty]) {
@@ -203,7 +179,6 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
   const buildWatched = (program: Program): Watched => ({
     residentBytes: program === 'shell' ? shellPeak.residentBytes : middle(at1s[program], 'residentBytes'),
     anonymousBytes: program === 'shell' ? shellPeak.anonymousBytes : middle(at1s[program], 'anonymousBytes'),
-    threadCount: program === 'shell' ? shellPeak.threadCount : middle(at1s[program], 'threadCount'),
     cpuSecondsAt1s: cpu(at1s[program]) ?? 0,
     cpuSecondsAt5s: cpu(at5s[program]),
   });
@@ -277,48 +252,41 @@ async function readMoment(one: {
   };
 }
 
-async function readLookCount({ url }: Exposition): Promise<number> {
-  return Number(await (await fetch(`${url}/looks`)).text());
-}
-
-/**
- * From the start of a process to its first request of /metrics; the empty program's: to its first line.
- * Cold: its own file is not in the page cache, libc is; so there is no cold shell.
- */
-async function timeStarts(
-  bench: Bench,
-  count: number,
-  isCold: boolean,
-): Promise<Readonly<Record<Program, readonly number[]>>> {
+/** Seconds from the start of a process to its first request of /metrics; the empty program's: to its first line. */
+async function timeStarts(bench: Bench, count: number): Promise<Readonly<Record<Program, readonly number[]>>> {
   const seconds: Record<Program, number[]> = { lastscrape: [], empty: [], shell: [] };
-  using starter = await openStarter();
+  let onRequest = (): void => {};
+  const server = createServer((_request, response) => {
+    onRequest();
+    response.end('locust_up 1\n');
+  });
+  const port = await listen(server);
+  const exposition = { url: `http://127.0.0.1:${port}`, mainPort: port };
   for (let turn = 0; turn < count; turn += 1) {
     for (const program of PROGRAMS) {
-      const [file = ''] = bench.files[program];
-      if (isCold && (program === 'shell' || !dropFromCache(file))) continue;
-      const requested = starter.requested();
+      const requested = new Promise<void>((resolve) => {
+        onRequest = resolve;
+      });
       const startedAtMs = performance.now();
       const running =
         program === 'empty'
           ? bench.start([bench.node, '-e', "require('fs').writeSync(1, 'x'); setInterval(() => {}, 1e9)"], {})
-          : startProgram(bench, program, starter.exposition, 1);
+          : startProgram(bench, program, exposition, 1);
       await (program === 'empty' && running.child.stdout !== null ? once(running.child.stdout, 'data') : requested);
       seconds[program].push((performance.now() - startedAtMs) / 1000);
       await stop(running);
     }
   }
+  server.close().closeAllConnections();
   return seconds;
 }
 
-/** Says whether the file is out of the page cache now; others' files are left alone. */
-function dropFromCache(file: string): boolean {
+/** Its own file is not in the page cache then, libc and its like are. */
+function dropFromCache(file: string): void {
   try {
     execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none'], { stdio: 'ignore' });
-    return (
-      execFileSync('fincore', ['--noheadings', '--raw', '--output', 'PAGES', file], { encoding: 'utf8' }).trim() === '0'
-    );
   } catch {
-    return false;
+    // A warm start is measured where this dd cannot.
   }
 }
 
@@ -365,7 +333,7 @@ async function measureScenario(
   mostSeconds: number,
 ): Promise<number | undefined> {
   const exposition = await bench.openExposition(SMALL_BYTES);
-  for (const file of bench.files[program].slice(0, program === 'shell' ? 0 : 1)) dropFromCache(file);
+  if (program !== 'shell') dropFromCache(program === 'empty' ? bench.node : (bench.lastscrape[0] ?? ''));
   const startedAtMs = performance.now();
   const running = discard(startStory(bench, program, exposition, wrap));
   const ending = delay(END_MS).then(() => fetch(`${exposition.url}/end`));
@@ -395,21 +363,6 @@ function startStory(
     case 'shell':
       return bench.start(wrap(['sh', '-c', SHELL_LOOP]), { URL: exposition.url, POLL: '0.5', WAIT: '1' });
   }
-}
-
-function sumFiles(programs: readonly string[]): number {
-  const files = new Set(programs.flatMap((file) => [realpathSync(file), ...listLibraries(file)]));
-  return [...files].reduce((sum, file) => sum + statSync(file).size, 0);
-}
-
-// "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)", "\t/lib64/ld-linux-x86-64.so.2 (0x00007f…)".
-function listLibraries(file: string): readonly string[] {
-  const text = execFileSync('ldd', [file], { encoding: 'utf8' });
-  return [...text.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => realpathSync(path));
-}
-
-function findProgram(name: string): string {
-  return realpathSync(execFileSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).trim());
 }
 
 function say(part: string): void {

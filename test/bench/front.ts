@@ -14,6 +14,7 @@ import {
   openRunner,
   type Runner,
   type Running,
+  readLookCount,
   SMALL_BYTES,
   stop,
   WARM_UP_SECONDS,
@@ -25,28 +26,18 @@ import type { Subject } from './subject.ts';
 export type FrontPlan = {
   readonly subject: Subject;
   readonly watchSeconds: number;
-  /** Of each kind of scrape of the two smaller sizes. */
+  /** Of each kind of scrape. */
   readonly scrapeCount: number;
-  /** Of each kind of scrape of 30 MB. */
-  readonly largeScrapeCount: number;
 };
 
-/** A static page, or one that prom-client renders for each answer. */
-export type PageKind = 'ready' | 'made';
 export type Encoding = 'identity' | 'gzip';
 
-/** One kind of scrape, direct, through a relay that does nothing else, and through a front. */
+/** One kind of scrape, direct and through a front. */
 export type ScrapeCost = {
-  readonly page: PageKind;
   readonly bodyBytes: number;
   readonly encoding: Encoding;
   readonly directSeconds: number;
-  /** Without gzip, which the relay does not do. */
-  readonly relaySeconds: number;
   readonly frontSeconds: number;
-  /** CPU time of the source for a direct scrape. */
-  readonly sourceCpuSeconds: number;
-  readonly relayCpuSeconds: number;
   /** CPU time of lastscrape for one through it. */
   readonly frontCpuSeconds: number;
 };
@@ -70,7 +61,7 @@ export type FrontFigures = {
 };
 
 export const MIDDLE_BYTES = 3_000_000;
-export const LARGE_BYTES = 30_000_000;
+const LARGE_BYTES = 30_000_000;
 
 /** Between two scrapes while the memory is watched. */
 export const SCRAPE_SECONDS = 5;
@@ -92,15 +83,8 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
   const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
   say('scrapes');
   const scrapes: ScrapeCost[] = [];
-  for (const [page, bodyBytes] of [
-    ['ready', SMALL_BYTES],
-    ['made', SMALL_BYTES],
-    ['ready', MIDDLE_BYTES],
-    ['made', MIDDLE_BYTES],
-    ['ready', LARGE_BYTES],
-  ] as const) {
-    const count = bodyBytes === LARGE_BYTES ? plan.largeScrapeCount : plan.scrapeCount;
-    if (count > 0) scrapes.push(...(await timeScrapes(runner, command, { page, bodyBytes, count })));
+  for (const bodyBytes of [SMALL_BYTES, MIDDLE_BYTES]) {
+    scrapes.push(...(await timeScrapes(runner, command, bodyBytes, plan.scrapeCount)));
   }
   say('memory');
   const memory = await watchMemory(runner, command, plan.watchSeconds);
@@ -151,52 +135,30 @@ async function startWatcher(
 async function timeScrapes(
   runner: Runner,
   command: readonly string[],
-  { page, bodyBytes, count }: { readonly page: PageKind; readonly bodyBytes: number; readonly count: number },
+  bodyBytes: number,
+  count: number,
 ): Promise<readonly ScrapeCost[]> {
-  const exposition = await (page === 'ready' ? runner.openExposition(bodyBytes) : runner.openClientPage(bodyBytes));
+  const exposition = await runner.openExposition(bodyBytes);
   const env = { LASTSCRAPE_POLL: NO_POLL };
   const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
-  const relay = await runner.openRelay(`${exposition.url}/metrics`);
   using client = openClient();
   await waitForFront(client, url);
   const costs: ScrapeCost[] = [];
-  for (const encoding of page === 'ready' ? (['identity', 'gzip'] as const) : (['identity'] as const)) {
-    const taken = {
-      direct: [] as number[],
-      relay: [] as number[],
-      front: [] as number[],
-      source: [] as number[],
-      relayOwn: [] as number[],
-      own: [] as number[],
-    };
+  for (const encoding of ['identity', 'gzip'] as const) {
+    const [direct, front, cpu]: [number[], number[], number[]] = [[], [], []];
     for (let turn = 0; turn < count; turn += 1) {
-      const sourceBefore = readThreadSeconds(exposition.pid);
-      taken.direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
-      taken.source.push(readThreadSeconds(exposition.pid) - sourceBefore);
-      const relayBefore = readThreadSeconds(relay.pid);
-      taken.relay.push(await client.scrape(relay.url, 'identity'));
+      direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
       await delay(PAUSE_MS);
-      taken.relayOwn.push(readThreadSeconds(relay.pid) - relayBefore);
-      const ownBefore = readThreadSeconds(running.pid);
-      taken.front.push(await client.scrape(url, encoding));
+      const before = readThreadSeconds(running.pid);
+      front.push(await client.scrape(url, encoding));
       // What it does afterwards with the answer belongs to it as well.
       await delay(PAUSE_MS);
-      taken.own.push(readThreadSeconds(running.pid) - ownBefore);
+      cpu.push(readThreadSeconds(running.pid) - before);
     }
-    costs.push({
-      page,
-      bodyBytes,
-      encoding,
-      directSeconds: findMedian(taken.direct),
-      relaySeconds: findMedian(taken.relay),
-      frontSeconds: findMedian(taken.front),
-      relayCpuSeconds: findMedian(taken.relayOwn),
-      sourceCpuSeconds: findMedian(taken.source),
-      frontCpuSeconds: findMedian(taken.own),
-    });
+    const [directSeconds, frontSeconds, frontCpuSeconds] = [findMedian(direct), findMedian(front), findMedian(cpu)];
+    costs.push({ bodyBytes, encoding, directSeconds, frontSeconds, frontCpuSeconds });
   }
   await stop(running);
-  await relay.stop();
   await exposition.stop();
   return costs;
 }
@@ -225,7 +187,9 @@ async function watchMemory(
   await delay(WARM_UP_SECONDS * 1000);
   const startedAtMs = performance.now();
   const cpuBefore = new Map(all.map(({ running }) => [running, readThreadSeconds(running.pid)]));
-  const readsBefore = new Map(await Promise.all(all.map(async (one) => [one, await readLookCount(one)] as const)));
+  const readsBefore = new Map(
+    await Promise.all(all.map(async (one) => [one, await readLookCount(one.exposition)] as const)),
+  );
   const scrapeCounts = new Map(all.map((one) => [one, 0]));
   let scraping: Promise<unknown> = Promise.resolve();
   let nextScrapeMs = startedAtMs;
@@ -244,7 +208,7 @@ async function watchMemory(
     groups.map(async ({ bodyBytes, hasFront, watchers, costs }): Promise<FrontMemory> => {
       const polls = await Promise.all(
         watchers.map(async (one) => {
-          const readCount = (await readLookCount(one)) - (readsBefore.get(one) ?? 0);
+          const readCount = (await readLookCount(one.exposition)) - (readsBefore.get(one) ?? 0);
           return readCount - (scrapeCounts.get(one) ?? 0);
         }),
       );
@@ -269,10 +233,6 @@ async function scrapeInTurn(client: Client, all: readonly Watcher[], counts: Map
     await client.scrape(one.url, 'gzip');
     counts.set(one, (counts.get(one) ?? 0) + 1);
   }
-}
-
-async function readLookCount({ exposition }: Watcher): Promise<number> {
-  return Number(await (await fetch(`${exposition.url}/looks`)).text());
 }
 
 /** Whether 30 MB pass a front in 64 MiB as fast as without a limit; `undefined`: none can be set. */

@@ -8,7 +8,6 @@ export type Cost = {
   readonly residentBytes: number;
   /** Anonymous of smaps_rollup: what no file stands behind, and what a memory limit cannot take back. */
   readonly anonymousBytes: number;
-  readonly threadCount: number;
 };
 
 /** proc(5): clock ticks are 1/100 s on every Linux that programs can see. */
@@ -20,24 +19,22 @@ export function readCost(pid: number): Cost {
   return {
     residentBytes: readKilobytes(rollup, 'Rss'),
     anonymousBytes: readKilobytes(rollup, 'Anonymous'),
-    threadCount: Number(/^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]),
   };
 }
 
 /** The sum over a process and its descendants; one that ends meanwhile is left out. */
 export function readTreeCost(pid: number): Cost {
-  let [residentBytes, anonymousBytes, threadCount] = [0, 0, 0];
+  let [residentBytes, anonymousBytes] = [0, 0];
   for (const member of listTree(pid)) {
     try {
       const cost = readCost(member);
       residentBytes += cost.residentBytes;
       anonymousBytes += cost.anonymousBytes;
-      threadCount += cost.threadCount;
     } catch {
       // Gone between the list and the look.
     }
   }
-  return { residentBytes, anonymousBytes, threadCount };
+  return { residentBytes, anonymousBytes };
 }
 
 /** CPU time so far, of its threads and of the children that it has waited for (seconds, to 0.01). */

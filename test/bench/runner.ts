@@ -4,11 +4,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FLAGS } from '../../image/flags.ts';
-import { listen } from '../support/listen.ts';
 import { readTestVariable } from '../support/programs.ts';
 
 /** The exposition of every measurement that does not say another one. */
@@ -36,17 +33,6 @@ export type Runner = AsyncDisposable & {
   start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
   /** Starts exposition-main.ts. */
   openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
-  /** Starts relay-main.ts, with the flags of the binary. */
-  openRelay(url: string): Promise<Pick<Exposition, 'url' | 'pid' | 'stop'>>;
-  /** Starts client-page-main.ts. */
-  openClientPage(bodyBytes: number): Promise<Exposition>;
-};
-
-/** An exporter in this process that hears of requests at once. */
-export type Starter = Disposable & {
-  readonly exposition: Exposition;
-  /** When the next request comes. */
-  readonly requested: () => Promise<void>;
 };
 
 const PATH = readTestVariable('PATH') ?? '';
@@ -64,59 +50,36 @@ export function openRunner(): Runner {
     stack.defer(() => stop({ child, pid, exited }));
     return { child, pid, exited };
   };
-  const open = async (name: string, args: readonly number[]): Promise<Exposition> => {
-    const running = start([process.execPath, join(import.meta.dirname, name), ...args.map(String)], {});
+  const openExposition: Runner['openExposition'] = async (bodyBytes, holdMs = 0) => {
+    const file = join(import.meta.dirname, 'exposition-main.ts');
+    const running = start([process.execPath, file, `${bodyBytes}`, `${holdMs}`], {});
     const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
     const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
     const { pid } = running;
     return { url: `http://127.0.0.1:${port}`, mainPort: Number(mainPort), pid, stop: () => stop(running) };
   };
-  const openRelay = async (url: string) => {
-    const running = start([process.execPath, ...FLAGS, join(import.meta.dirname, 'relay-main.ts'), url], {});
-    const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
-    const [, port = ''] = /^ready (\d+)$/m.exec(line) ?? [];
-    return { url: `http://127.0.0.1:${port}/`, pid: running.pid, stop: () => stop(running) };
-  };
   return {
-    openRelay,
     copy(file, name) {
       copyFileSync(file, join(folder, name));
       return join(folder, name);
     },
     start,
-    openExposition: (bodyBytes, holdMs = 0) => open('exposition-main.ts', [bodyBytes, holdMs]),
-    openClientPage: (bodyBytes) => open('client-page-main.ts', [bodyBytes]),
+    openExposition,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-/** Opens an exporter that knows when a program made its first look. */
-export async function openStarter(): Promise<Starter> {
-  let onRequest = (): void => {};
-  const server = createServer((_request, response) => {
-    onRequest();
-    response.end('locust_up 1\n');
-  });
-  const port = await listen(server);
-  return {
-    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port, pid: process.pid, stop: async () => {} },
-    requested: () =>
-      new Promise<void>((resolve) => {
-        onRequest = resolve;
-      }),
-    [Symbol.dispose]: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
 /** What lastscrape needs to watch an exposition; all else is default. */
-export function watchEnv({ url, mainPort }: Exposition): Record<string, string> {
+export function watchEnv({ url, mainPort }: Pick<Exposition, 'url' | 'mainPort'>): Record<string, string> {
   return { LASTSCRAPE_METRICS_URL: `${url}/metrics`, LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${mainPort}` };
 }
 
-/** Nobody reads its stdout. */
+/** How many polls and scrapes it has answered. */
+export async function readLookCount({ url }: Pick<Exposition, 'url'>): Promise<number> {
+  return Number(await (await fetch(`${url}/looks`)).text());
+}
+
+/** Leaves its stdout unread. */
 export function discard(running: Running): Running {
   running.child.stdout?.resume();
   return running;

@@ -1,18 +1,13 @@
 // `npm run soak`, four minutes: 1,800 polls at 100 ms after 600 to warm up. It fails where memory grows, a
-// descriptor or a socket is left behind, or the polls need more than one connection.
+// descriptor is left behind, or the polls need more than one connection.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openExporter } from '../stand-in/exporter.ts';
-import { openLocust } from '../stand-in/locust.ts';
-import { listen } from '../support/listen.ts';
 import { findMedian } from './median.ts';
-import { countDescriptors, readCost } from './process-cost.ts';
+import { type Cost, countDescriptors, readCost } from './process-cost.ts';
+import { discard, openRunner, readLookCount, SMALL_BYTES, watchEnv } from './runner.ts';
 import { findSubject } from './subject.ts';
 
-type Sample = { readonly residentBytes: number; readonly anonymousBytes: number; readonly descriptorCount: number };
+type Sample = Cost & { readonly descriptorCount: number };
 
 /** Anonymous memory rises by 1 MB within the first 1,000 looks (compiled code), then no more. */
 const WARM_UP_LOOK_COUNT = 600;
@@ -34,100 +29,40 @@ for (const fault of faults) process.stderr.write(`${fault}\n`);
 process.exitCode = faults.length === 0 ? 0 : 1;
 
 async function soak(): Promise<readonly string[]> {
-  const locust = await openLocust({ startMs: 0, webDelayMs: 0, readyMs: 0, spawnMs: 0, runMs: END_MS * 2 });
-  await using stack = new AsyncDisposableStack();
-  stack.defer(() => locust.kill());
-  let lookCount = 0;
-  const exporter = stack.use(
-    await openExporter({
-      locustUrl: locust.webUrl,
-      onScrape: () => {
-        lookCount += 1;
-      },
-    }),
-  );
-  const relay = await openRelay(exporter.port);
-  stack.defer(relay.close);
-  const [file = '', ...args] = subject.command;
-  const watcher = spawn(file, args, {
-    env: {
-      LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${relay.port}/metrics`,
-      LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${locust.masterPort}`,
-      LASTSCRAPE_POLL: POLL,
-    },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const exited = once(watcher, 'exit');
-  stack.defer(async () => {
-    watcher.kill('SIGKILL');
-    await exited;
-  });
-  const { pid } = watcher;
-  if (pid === undefined) throw new Error(`Cannot start ${subject.name}`);
-
+  await using runner = openRunner();
+  const exposition = await runner.openExposition(SMALL_BYTES);
+  const { child, pid } = discard(runner.start(subject.command, { ...watchEnv(exposition), LASTSCRAPE_POLL: POLL }));
   const samples: Sample[] = [];
   const endMs = performance.now() + END_MS;
-  while (lookCount < WARM_UP_LOOK_COUNT + LOOK_COUNT) {
+  for (let lookCount = 0; lookCount < WARM_UP_LOOK_COUNT + LOOK_COUNT; lookCount = await readLookCount(exposition)) {
     await delay(SAMPLE_MS);
-    if (watcher.exitCode !== null || watcher.signalCode !== null)
+    if (child.exitCode !== null || child.signalCode !== null)
       return [`Cannot finish the soak: it ended after ${lookCount} looks`];
     if (performance.now() > endMs)
       return [`Cannot finish the soak: only ${lookCount} looks within ${END_MS / 60_000} minutes`];
-    if (lookCount < WARM_UP_LOOK_COUNT) continue;
-    samples.push({ ...readCost(pid), descriptorCount: countDescriptors(pid) });
+    if (lookCount >= WARM_UP_LOOK_COUNT) samples.push({ ...readCost(pid), descriptorCount: countDescriptors(pid) });
   }
-  return judge(samples, relay.connectionCount());
+  // The other one is that of this process, which asks for the count.
+  const connectionCount = Number(await (await fetch(`${exposition.url}/connections`)).text()) - 1;
+  return judge(samples, connectionCount);
 }
 
 function judge(samples: readonly Sample[], connectionCount: number): readonly string[] {
   const third = Math.floor(samples.length / 3);
-  const first = samples.slice(0, third);
-  const last = samples.slice(-third);
+  const thirds = [samples.slice(0, third), samples.slice(-third)];
   const faults: string[] = [];
-  console.log('\n| | first third | last third | ratio |\n|---|---:|---:|---:|');
   for (const [name, field] of [
     ['resident memory', 'residentBytes'],
     ['anonymous memory', 'anonymousBytes'],
   ] as const) {
-    for (const [how, read, isJudged] of [
-      ['least', (values: readonly number[]) => Math.min(...values), true],
-      ['median', findMedian, false],
-    ] as const) {
-      const before = read(first.map((sample) => sample[field]));
-      const after = read(last.map((sample) => sample[field]));
-      const ratio = after / before;
-      console.log(
-        `| ${name}, ${how} (MB) | ${(before / 1e6).toFixed(1)} | ${(after / 1e6).toFixed(1)} | ${ratio.toFixed(3)} |`,
-      );
-      if (isJudged && ratio > MOST_GROWTH)
-        faults.push(`The ${name} grew to ${ratio.toFixed(3)} times; at most ${MOST_GROWTH}`);
-    }
+    const [before = NaN, after = NaN] = thirds.map((part) => Math.min(...part.map((sample) => sample[field])));
+    const ratio = after / before;
+    console.log(`least ${name}: ${(before / 1e6).toFixed(1)} MB, then ${(after / 1e6).toFixed(1)} MB`);
+    if (ratio > MOST_GROWTH) faults.push(`The ${name} grew to ${ratio.toFixed(3)} times; at most ${MOST_GROWTH}`);
   }
   // A look at the port may be caught in the act: one socket more, for some 0.2 ms.
-  const [before, after] = [first, last].map((part) => findMedian(part.map((sample) => sample.descriptorCount)));
-  console.log(`| open descriptors | ${before} | ${after} | |`);
-  console.log(`\nConnections to the exporter: ${connectionCount}`);
+  const [before, after] = thirds.map((part) => findMedian(part.map((sample) => sample.descriptorCount)));
   if (after !== before) faults.push(`There were ${before} open descriptors, and ${after} at the end`);
   if (connectionCount !== 1) faults.push(`There were ${connectionCount} connections to the exporter; must be 1`);
   return faults;
-}
-
-/** Passes bytes on, and counts the connections. */
-async function openRelay(exporterPort: number) {
-  let connectionCount = 0;
-  const server = createServer((visitor) => {
-    connectionCount += 1;
-    const inner = connect(exporterPort, '127.0.0.1');
-    visitor.on('error', () => inner.destroy());
-    inner.on('error', () => visitor.destroy());
-    visitor.pipe(inner).pipe(visitor);
-  });
-  const port = await listen(server);
-  return {
-    port,
-    connectionCount: () => connectionCount,
-    close: () => {
-      server.close();
-    },
-  };
 }
