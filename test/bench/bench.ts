@@ -7,19 +7,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describePrograms, findPrograms, listMissing } from '../support/programs.ts';
 import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
 import { writeFigures } from './draw-figures.ts';
-import {
-  KEPT_SECONDS,
-  KUBELET_SECONDS,
-  measureFinalNumbers,
-  type PodRun,
-  RUN_SECONDS,
-  SCRAPE_SECONDS,
-  WAYS,
-  type Way,
-} from './final-numbers.ts';
+import { measureFinalNumbers } from './final-numbers.ts';
 import {
   type Footprint,
   type FootprintPlan,
@@ -30,8 +20,8 @@ import {
 } from './footprint.ts';
 import { type FrontPlan, measureFront } from './front.ts';
 import { listFrontBudgets, writeFrontTables } from './front-tables.ts';
-import { findMedian } from './median.ts';
-import { findSubject, type Subject } from './subject.ts';
+import { findLocustPrograms } from './locust-runs.ts';
+import type { Subject } from './subject.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FIGURES = join(ROOT, 'image/figures');
@@ -50,7 +40,6 @@ const SHORT: Omit<FootprintPlan, 'subject'> = {
 };
 const FULL_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 60, scrapeCount: 40 };
 const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, scrapeCount: 6 };
-/** 22: two more than the 20 phases that are wanted, for those that a busy machine spoils. */
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 const SHORT_PHASES = { phaseCount: 1, podCount: 4 };
 
@@ -60,21 +49,14 @@ const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
   shell: 'shell loop with curl',
 };
 
-const WAY_NAMES: Readonly<Record<Way, string>> = {
-  killed: `exporter as a native sidecar, ended ${KUBELET_SECONDS} s after Locust's exit`,
-  quitAtEnd: '`/quitquitquit` from the locustfile, as its last act',
-  keptFixed: `exporter kept for ${KEPT_SECONDS} s (preStop sleep)`,
-  lastscrape: 'lastscrape, no variable set',
-};
-
 const { values: options } = parseArgs({
   options: { short: { type: 'boolean', default: false }, front: { type: 'boolean', default: false } },
 });
-const subject = findSubject();
-const programs = { ...findPrograms(), watcher: subject.command };
+const found = findLocustPrograms();
+const { subject } = found;
 const missing = [
   ...(subject.binary === undefined ? ['the binary: run "npm run build"'] : []),
-  ...(options.front ? [] : listMissing(programs, ['locust', 'prometheus'])),
+  ...(options.front ? [] : found.missing),
 ];
 if (missing.length > 0) {
   process.stderr.write(`Cannot measure: programs are missing; install ${missing.join('; ')}\n`);
@@ -91,21 +73,12 @@ if (missing.length > 0) {
 /** All but the front. @returns its budgets */
 async function bench(subject: Subject): Promise<readonly Budget[]> {
   const footprints = await measureFootprints({ ...(options.short ? SHORT : FULL), subject });
-  // The real exporter where there is one: it is last in the list.
-  const exporter = programs.exporters.at(-1);
-  if (exporter === undefined) throw new Error('Bug: no exporter at all');
-  const { runs, faults } = await measureFinalNumbers({
-    ...(options.short ? SHORT_PHASES : FULL_PHASES),
-    programs,
-    exporter,
-  });
-  for (const fault of faults) process.stderr.write(`A pod gave nothing: ${fault}\n`);
+  const finalNumbers = await measureFinalNumbers(found, options.short ? SHORT_PHASES : FULL_PHASES);
   const budgets = listBudgets(footprints);
-  const versions = describePrograms({ ...programs, exporters: [exporter] }, ['locust', 'prometheus']).slice(0, 3);
   record('bench.md', [
     writeFootprintTable(footprints),
     writeGrowthTable(footprints),
-    writeFinalNumbersTable(runs, faults.length, versions),
+    finalNumbers,
     writeBudgetTable('Budgets', budgets),
   ]);
   return budgets;
@@ -241,73 +214,4 @@ function writeGrowthTable({ growth }: Footprints): string {
     ),
     'A poll every 1 s, all sizes at the same time; after a slow poll lastscrape pauses for four times its length. The time is that of the whole poll, with the port.',
   ].join('\n\n');
-}
-
-type WayNumbers = {
-  readonly way: Way;
-  readonly runCount: number;
-  readonly finalCount: number;
-  readonly finalShare: number;
-  readonly lostShare: number;
-  readonly worstLostShare: number;
-  readonly heldSeconds: number;
-  readonly longestHeldSeconds: number;
-};
-
-function summarize(runs: readonly PodRun[]): readonly WayNumbers[] {
-  return WAYS.flatMap((way) => {
-    const own = runs.filter((run) => run.way === way);
-    if (own.length === 0) return [];
-    const lost = own.map((run) => 1 - run.storedCount / run.printedCount);
-    const finalCount = own.filter((run) => run.storedCount === run.printedCount).length;
-    const held = own.map((run) => run.heldSeconds);
-    return [
-      {
-        way,
-        runCount: own.length,
-        finalCount,
-        finalShare: finalCount / own.length,
-        lostShare: lost.reduce((sum, share) => sum + share, 0) / own.length,
-        worstLostShare: Math.max(...lost),
-        heldSeconds: findMedian(held),
-        longestHeldSeconds: Math.max(...held),
-      },
-    ];
-  });
-}
-
-function writeFinalNumbersTable(runs: readonly PodRun[], faultCount: number, versions: readonly string[]): string {
-  return [
-    '### Final numbers',
-    writeTable(
-      [
-        'the end of the exporter',
-        'Prometheus has the final total',
-        'requests lost, mean',
-        'worst',
-        'pod held, median (s)',
-        'longest',
-      ],
-      summarize(runs).map((one) => [
-        WAY_NAMES[one.way],
-        `${one.finalCount} of ${one.runCount} (${percent(one.finalShare)})`,
-        percent(one.lostShare),
-        percent(one.worstLostShare),
-        one.heldSeconds.toFixed(1),
-        one.longestHeldSeconds.toFixed(1),
-      ]),
-    ),
-    `With \`--autoquit 0\`, a run of ${RUN_SECONDS} s and a scrape interval of ${SCRAPE_SECONDS} s, at random phases, each pod with a Locust of its own; ${versions.join(', ')}. ` +
-      'With the operator’s default of `--autoquit 60` the numbers can still be scraped for a minute after the run: an interval below that misses only the last `locust_up 0`, whichever way is taken. ' +
-      'They are lost with a short autoquit, a longer interval, or a test that is stopped. The share that is lost is that of so short a run; what is lost is the last seconds of any run. ' +
-      'Held: from Locust’s exit to that of the last container.' +
-      ' lastscrape passes on what Locust showed: workers report every 3 s and its page is cached for 2 s, so that with `--autoquit 0` the last report may never be on it.' +
-      (faultCount === 0
-        ? ''
-        : ` Left out, since the busy machine starved them: ${faultCount} of ${runs.length + faultCount} pods.`),
-  ].join('\n\n');
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 }

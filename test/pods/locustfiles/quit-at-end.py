@@ -1,4 +1,4 @@
-"""The users of test/pods/locustfiles/steady.py, and the exporter quit by the master itself, as the last thing it does.
+"""The users of steady.py without its patience, and the exporter quit by the master itself, as the last thing it does.
 
 Without --exporter-url it quits nothing."""
 from urllib.request import Request, urlopen
