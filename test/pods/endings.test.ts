@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { locustfile, type MasterStart, type Pod, readFinalTotal, readLocustTime, START_MS } from '../support/pod.ts';
+import { type MasterStart, type Pod, readFinalTotal, readLocustTime, START_MS } from '../support/pod.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import {
   assertRuns,
@@ -59,20 +59,6 @@ describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () 
   runScenario(programs, 'odd request names cost no number', (pod) =>
     playNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
   );
-
-  runScenario(programs, 'a bad locustfile never opens 5557: neverStarted', async (pod) => {
-    const exporter = pod.startExporter();
-    const prometheus = await pod.startPrometheus('1s');
-    const watcher = pod.startWatcher({ env: { LASTSCRAPE_START_TIMEOUT: '10s' } });
-    const master = pod.startMaster({ locustfile: locustfile('broken') });
-    assert.equal((await master.waitForExit(RUN_MS)).code, 1, 'the exit code of Locust');
-
-    const report = await proveReport(pod, watcher, 'neverStarted');
-    assert.equal(report.final, undefined);
-    assert.equal(report.mainEndedAt, null);
-    await proveExporterGone(exporter, report);
-    assert.equal(await readLast(prometheus, TOTAL), undefined, 'no total was ever stored');
-  });
 
   // locust_up stays 0 for the whole run, and only the port shows that Locust is there.
   runScenario(programs, '--headless is not taken for done before its end', async (pod) => {

@@ -87,11 +87,6 @@ const ROWS = {
     find: () => findOnPath('busybox'),
     howToInstall: 'busybox: "apt-get install busybox-static"',
   },
-  statsdExporter: {
-    name: 'statsd_exporter 0.31.0',
-    find: () => findInstalled('statsd_exporter-0.31.0', 'bin/statsd_exporter'),
-    howToInstall: `statsd_exporter: ${INSTALL}/install-programs.ts" (needs Go 1.26)`,
-  },
   prometheus3: {
     name: `Prometheus 3 (${CLUSTER_PROMETHEUS_VERSION})`,
     find: () => (existsSync(CLUSTER_PROMETHEUS_PATH) ? CLUSTER_PROMETHEUS_PATH : undefined),

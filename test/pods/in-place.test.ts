@@ -57,27 +57,6 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
     });
   });
 
-  it('/quitquitquit in the middle of a run ends nothing: the total is the final one', async (context) => {
-    await play(context.name, async (pod) => {
-      const { ports } = pod.network;
-      const watcher = pod.startInPlace();
-      await pod.waitForPort(ports.exporter);
-      const prometheus = await pod.startPrometheus('2s');
-      const master = pod.startMaster();
-      pod.startWorker();
-      await until('requests on the page', RUN_MS, async () => {
-        const { body } = await pod.network.get(ports.exporter, '/metrics');
-        return /^locust_requests_num_requests\{.*"Aggregated"\} [1-9]/m.test(body) ? true : undefined;
-      });
-      assert.deepEqual(await pod.network.get(ports.exporter, '/quitquitquit'), { status: 200, body: 'kept\n' });
-      assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-      const total = readFinalTotal(master);
-      const report = await proveReport(pod, watcher, 'scraped');
-      assert.equal(report.final.requests, total);
-      await proveStored(prometheus, total);
-    });
-  });
-
   it('a Locust that is busy over its end is down, as for the exporter, and nothing of it is missed', async (context) => {
     await play(context.name, async (pod) => {
       const { ports } = pod.network;

@@ -48,20 +48,6 @@ describe('scrapes of a real promhttp counter', { concurrency: 3, skip }, () => {
     });
   });
 
-  it("a hundred of a person's requests before the end count for nothing", async () => {
-    await withNodeExporter(1, async (pod, watcher, end) => {
-      const { ports } = pod.network;
-      for (let batch = 0; batch < 10; batch += 1) {
-        await Promise.all(Array.from({ length: 10 }, () => pod.network.get(ports.nodeExporter, '/metrics')));
-      }
-      end();
-      await watcher.waitForLine(/"msg":"main ended"/, START_MS);
-      const prometheus = await pod.startPrometheus('1s', ports.nodeExporter);
-      const report = await proveReport(pod, watcher, 'scraped');
-      await proveScrapesSeen(prometheus, report, 'node_load1');
-    });
-  });
-
   // The exporter cannot tell a curl from a Prometheus; the README says so.
   it("a person's requests after the end count as scrapes", async () => {
     await withNodeExporter(3, async (pod, watcher, end) => {

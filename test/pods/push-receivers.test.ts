@@ -5,12 +5,11 @@ import { readdirSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { otlp } from '../../src/tell/receivers/otlp.ts';
 import { pushgateway } from '../../src/tell/receivers/pushgateway.ts';
-import { type PushKind, readFamilies } from '../../src/tell/receivers/receiver.ts';
+import type { PushKind } from '../../src/tell/receivers/receiver.ts';
 import { remoteWrite } from '../../src/tell/receivers/remote-write.ts';
 import { makeFolder } from '../support/folder.ts';
 import { readRecordedBody, readRecordedHeader } from '../support/recording.ts';
 import { until } from '../support/until.ts';
-import { readWriteRequest, type WriteRequest, type WrittenSeries } from '../tell/receivers/write-request.ts';
 import { gateFront } from './front-programs.ts';
 import {
   deleteGroup,
@@ -113,19 +112,6 @@ function writeBounds(labels: Labels): Labels {
   return { ...labels, ...write('le'), ...write('quantile') };
 }
 
-/**
- * Names as Prometheus makes them by default (`otlp.translation_strategy` UnderscoreEscapingWithSuffixes):
- * a counter ends in `_total` only, and no two underscores follow each other, or come first or last.
- */
-function translate(labels: Labels, types: ReadonlyMap<string, string>): Labels {
-  const { __name__: name = '', ...others } = writeBounds(labels);
-  const words = name.split('_').filter((word) => word !== '');
-  const isCounter = types.get(name) === 'counter';
-  const translated = isCounter ? [...words.filter((word) => word !== 'total'), 'total'] : words;
-  const renamed = Object.entries(others).map(([label, value]) => [label.replace(/^_(?!_)/, 'key_'), value]);
-  return { ...Object.fromEntries(renamed), __name__: translated.join('_') };
-}
-
 /** By the exposition's TYPE lines. */
 function readTypes(body: Buffer): ReadonlyMap<string, string> {
   return new Map(
@@ -160,25 +146,6 @@ async function pushAll(kind: PushKind, url: URL, body: Buffer, labels: PushLabel
   }
 }
 
-/** What remote write sends of a body. */
-async function readOwnRequests(body: Buffer, labels: PushLabels): Promise<readonly WriteRequest[]> {
-  const requests: WriteRequest[] = [];
-  const families = () => readFamilies(ReadableStream.from([body]));
-  const url = new URL('http://127.0.0.1');
-  for await (const request of remoteWrite.encode({ families, labels, url })) {
-    const sent = request.body(0);
-    assert.ok(sent instanceof Uint8Array);
-    requests.push(readWriteRequest(sent));
-  }
-  return requests;
-}
-
-/** Of a series of that job; of another: empty. */
-function nameWritten({ labels }: WrittenSeries, job: string): string {
-  const names = Object.fromEntries(labels);
-  return names['job'] === job ? formatSeries(names) : '';
-}
-
 /** With what differs in the message, not with all of it. */
 function assertSame(actual: SeriesValues, expected: SeriesValues): void {
   const differs = (left: SeriesValues, right: SeriesValues) =>
@@ -200,9 +167,9 @@ describe('real receivers of pushes', { skip }, () => {
     const untranslated = 'otlp:\n  translation_strategy: NoTranslation\n';
     [gateway, old, young, plain] = await Promise.all([
       startPushgateway(directory),
-      startPrometheusReceiver(directory, 'prometheus', source, EXPOSITIONS),
-      startPrometheusReceiver(directory, 'prometheus3', source, []),
-      startPrometheusReceiver(directory, 'prometheus3', source, [], untranslated, 'untranslated'),
+      startPrometheusReceiver(directory, 'prometheus', { source }),
+      startPrometheusReceiver(directory, 'prometheus3'),
+      startPrometheusReceiver(directory, 'prometheus3', { settings: untranslated, folder: 'untranslated' }),
     ]);
   });
   after(async () => {
@@ -219,36 +186,6 @@ describe('real receivers of pushes', { skip }, () => {
         await pushAll(remoteWrite, receiver.url, body, listPushLabels(job));
         assertSame(await readPushed(receiver, job), expected);
       }
-    });
-
-    it(`remote write sends of ${job} what a Prometheus sends that scraped it`, async () => {
-      const requests = await readOwnRequests(body, listPushLabels(job));
-      const own = requests.flatMap(({ series }) => series);
-      const ownMetadata = requests.flatMap(({ metadata }) => metadata.map((each) => JSON.stringify(each)));
-      const theirs = await until(`${job} sent by Prometheus`, ACCEPTED_MS, async () => {
-        const written = source.written.filter(({ from }) => from === 'prometheus').map(({ request }) => request);
-        const all = written.flatMap(({ series }) => series);
-        // The first write of each: after a late scrape Prometheus sends stale markers.
-        const series = new Map(all.toReversed().map((each) => [nameWritten(each, job), each]));
-        const metadata = new Set(written.flatMap((each) => each.metadata.map((one) => JSON.stringify(one))));
-        const isWhole = own.every((each) => series.has(nameWritten(each, job)));
-        return isWhole && ownMetadata.every((each) => metadata.has(each)) ? series : undefined;
-      });
-      for (const each of own) {
-        const their = theirs.get(nameWritten(each, job));
-        const listNames = (series: WrittenSeries | undefined) => series?.labels.map(([name]) => name);
-        assert.deepEqual(listNames(each), listNames(their));
-        assert.equal(each.samples[0]?.bits, their?.samples[0]?.bits, nameWritten(each, job));
-      }
-    });
-
-    it(`OTLP brings ${job} to Prometheus 3, with names and bounds as its translation writes them`, async () => {
-      const expected = await readScraped(old, job);
-      await pushAll(otlp, new URL('/api/v1/otlp', young.url), body, listPushLabels(job, 'otlp'));
-      assertSame(
-        await readPushed(young, job, 'otlp'),
-        rename(expected, (labels) => translate(labels, types)),
-      );
     });
 
     it(`OTLP brings ${job} to Prometheus 3 without translation as it was, but for how bounds are written`, async () => {

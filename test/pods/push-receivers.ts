@@ -12,7 +12,6 @@ import { baseEnv } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
 import { IN_MEMORY } from '../support/programs.ts';
 import { until } from '../support/until.ts';
-import { readWriteRequest, type WriteRequest } from '../tell/receivers/write-request.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
 
 /** A body by the name that becomes its `job`. */
@@ -24,23 +23,11 @@ export type SeriesValues = ReadonlyMap<string, number>;
 /** 60 s: each is ready within 1 s on an idle machine. */
 const START_MS = 60_000;
 
-/** Serves expositions, each at a path that is its job, and takes what a Prometheus writes to it. */
-export type Source = AsyncDisposable & {
-  readonly port: number;
-  /** Each with the program that wrote it. */
-  readonly written: readonly { readonly from: string; readonly request: WriteRequest }[];
-};
+export type Source = AsyncDisposable & { readonly port: number; readonly jobs: readonly string[] };
 
+/** Serves expositions, each at a path that is its job. */
 export async function serveExpositions(expositions: readonly Exposition[]): Promise<Source> {
-  const written: { from: string; request: WriteRequest }[] = [];
-  const server = createServer(async (request, response) => {
-    if (request.method === 'POST') {
-      const pieces: Buffer[] = [];
-      for await (const piece of request) pieces.push(piece);
-      written.push({ from: request.url?.slice(1) ?? '', request: readWriteRequest(Buffer.concat(pieces)) });
-      response.writeHead(204).end();
-      return;
-    }
+  const server = createServer((request, response) => {
     const found = expositions.find(({ job }) => request.url === `/${job}`);
     response.writeHead(found === undefined ? 404 : 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
     response.end(found?.body);
@@ -48,7 +35,7 @@ export async function serveExpositions(expositions: readonly Exposition[]): Prom
   const port = await listen(server);
   return {
     port,
-    written,
+    jobs: expositions.map(({ job }) => job),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await once(server.close(), 'close');
@@ -67,30 +54,31 @@ export async function startPushgateway(directory: string, args: readonly string[
   );
 }
 
-/** A Prometheus that takes pushes, scrapes `source` as the instance `scraped`, and writes that back to it. */
+type ReceiverStart = {
+  readonly source?: Source;
+  /** The beginning of its configuration. */
+  readonly settings?: string;
+  /** Of its storage; default: the program's name. */
+  readonly folder?: string;
+};
+
+/** A Prometheus that takes pushes, and scrapes `source` as the instance `scraped`. */
 export async function startPrometheusReceiver(
   directory: string,
   program: 'prometheus' | 'prometheus3',
-  source: Source,
-  expositions: readonly Exposition[],
-  settings = '',
-  folder: string = program,
+  { source, settings = '', folder = program }: ReceiverStart = {},
 ): Promise<Receiver> {
-  const jobs = expositions.map(
-    ({ job }) => `  - job_name: ${job}
+  const jobs = (source?.jobs ?? []).map(
+    (job) => `  - job_name: ${job}
     scrape_interval: 1s
     metrics_path: /${job}
     static_configs:
-      - targets: ["127.0.0.1:${source.port}"]
+      - targets: ["127.0.0.1:${source?.port}"]
         labels: { instance: scraped }
 `,
   );
   const config = join(directory, `${folder}.yml`);
-  const writeBack = `remote_write:
-  - url: http://127.0.0.1:${source.port}/${folder}
-    metadata_config: { send_interval: 1s }
-`;
-  writeFileSync(config, `${settings}${writeBack}scrape_configs:\n${jobs.join('')}`);
+  writeFileSync(config, `${settings}scrape_configs:\n${jobs.join('')}`);
   const receives = program === 'prometheus3' ? ['--web.enable-otlp-receiver'] : [];
   return startReceiver(
     directory,

@@ -26,7 +26,7 @@ type WatcherStart = {
 
 export type Pod = ReturnType<typeof podIn>;
 
-export function locustfile(name: 'steady' | 'failing' | 'broken' | 'quit-at-end'): string {
+export function locustfile(name: 'steady' | 'failing' | 'quit-at-end'): string {
   return join(import.meta.dirname, '../pods/locustfiles', `${name}.py`);
 }
 

@@ -1,12 +1,11 @@
 """A batch job with the official client library: its counter holds the milliseconds that it has worked so far.
 
 JOB_MS: how long it works; JOB_PORT: it serves /metrics there; JOB_SNAPSHOT_URL: it sends a POST there after the last change;
-JOB_SLEEP_MS: it stays for so long after its end, as people have it; JOB_TEXTFILE: it writes that file every 200 ms and after the last change; JOB_STATSD_PORT: it sends each change there. It exits 50 ms
+JOB_SLEEP_MS: it stays for so long after its end, as people have it; JOB_TEXTFILE: it writes that file every 200 ms and after the last change. It exits 50 ms
 after the last change. It says "started" when it serves; its last line is JSON: the final value, and the value at the beginning of each read of its page.
 """
 import json
 import os
-import socket
 import time
 import urllib.request
 
@@ -32,8 +31,6 @@ textfile = os.environ.get("JOB_TEXTFILE")
 registry = CollectorRegistry() if textfile else REGISTRY
 registry.register(Reads())
 worked = Counter("job_worked_milliseconds", "How long the job has worked.", registry=registry)
-statsd_port = os.environ.get("JOB_STATSD_PORT")
-statsd = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 snapshot_url = os.environ.get("JOB_SNAPSHOT_URL")
 if "JOB_PORT" in os.environ:
     start_http_server(int(os.environ["JOB_PORT"]), "127.0.0.1")
@@ -44,9 +41,6 @@ written_at = 0
 while value < int(os.environ["JOB_MS"]):
     elapsed = int((time.monotonic() - started_at) * 1000)
     worked.inc(elapsed - value)
-    if statsd_port:
-        packet = f"job_worked_milliseconds_total:{elapsed - value}|c"
-        statsd.sendto(packet.encode(), ("127.0.0.1", int(statsd_port)))
     value = elapsed
     if textfile and elapsed - written_at >= 200:
         write_to_textfile(textfile, registry)
