@@ -1,17 +1,13 @@
 // The program as a process, phase by phase: what a kubelet and a person see of it.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
-import { COMMAND, openPod, openPort, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
+import { COMMAND, openPod, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
 
 async function scrape(url: string): Promise<void> {
   await (await fetch(`${url}/metrics`)).text();
@@ -48,35 +44,6 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   assert.match(summary, /^Scraped (once|\d+ times) \d+\.\d s after main ended; locust-exporter stopped$/);
 });
 
-test('a TTL of 0 releases at once, and main ended before the watch is recognised', async () => {
-  await using pod = await openPod();
-  await untilReached(pod);
-  pod.locust.kill();
-  await pod.locust.exited;
-  const { code, report, log } = await startWatcher({ ...pod.env, LASTSCRAPE_TTL: '0' }).ended;
-  assert.equal(code, 0);
-  assert.equal(report?.['outcome'], 'released');
-  assert.ok(log.some(({ msg }) => msg === 'main had ended before this watch began'));
-});
-
-test('an exporter that hangs is given up at the TTL', async () => {
-  await using pod = await openPod();
-  const done = join(tmpdir(), `lastscrape-done-${process.pid}`);
-  const watcher = startWatcher({
-    ...pod.env,
-    LASTSCRAPE_DONE_WHEN: `file:${done}`,
-    LASTSCRAPE_TTL: '2s',
-    LASTSCRAPE_QUIT_TIMEOUT: '500ms',
-  });
-  await watcher.said('main is running');
-  writeFileSync(done, '');
-  await watcher.said('main ended');
-  pod.exporter.faults.hangs = true;
-  const { code, report } = await watcher.ended;
-  rmSync(done);
-  assert.deepEqual([code, report?.['outcome']], [0, 'expired']);
-});
-
 test('SIGTERM while running: watches the end, and leaves when the exporter is scraped', async () => {
   await using pod = await openPod();
   const watcher = startWatcher(pod.env);
@@ -86,31 +53,6 @@ test('SIGTERM while running: watches the end, and leaves when the exporter is sc
   pod.locust.kill();
   const { code, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
   assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
-});
-
-test('SIGTERM while an exporter hangs: the read is interrupted, and the grace ends the watch', async () => {
-  await using pod = await openPod();
-  const port = await openPort();
-  const watcher = startWatcher({
-    ...pod.env,
-    LASTSCRAPE_DONE_WHEN: `port:${port.port}`,
-    LASTSCRAPE_TERMINATION_GRACE: '1s',
-  });
-  await watcher.said('main is running');
-  pod.exporter.faults.hangs = true;
-  watcher.child.kill('SIGTERM');
-  const { code, report } = await watcher.ended;
-  port.close();
-  assert.deepEqual([code, report?.['outcome']], [0, 'terminated']);
-});
-
-test('SIGTERM before anything started: exits at once, and still quits the targets', async () => {
-  await using pod = await openPod({ neverStarts: true });
-  const watcher = startWatcher(pod.env);
-  await watcher.said('watching');
-  watcher.child.kill('SIGTERM');
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome'], pod.exporter.isOpen], [0, 'neverStarted', false]);
 });
 
 for (const [second, code, isExitZero] of [
@@ -249,65 +191,4 @@ test('--check prints the plan or the problems, and writes no message', async () 
   assert.deepEqual([wrong.code, wrong.stdout], [78, '']);
   assert.match(wrong.stderr, /LASTSCRAPE_TTL/);
   assert.equal(existsSync(pod.messagePath), false);
-});
-
-/** Stops the process until every limit of `ms` has passed, and runs `meanwhile` in that time. */
-async function standStill(child: ChildProcess, ms: number, meanwhile: () => Promise<void>): Promise<void> {
-  child.kill('SIGSTOP');
-  await Promise.all([meanwhile(), setTimeout(ms + 500)]);
-  child.kill('SIGCONT');
-}
-
-test('a process that stood still over START_TIMEOUT sees the main that runs by then', async () => {
-  await using pod = await openPod({ neverStarts: true });
-  const port = await openPort();
-  const { port: number } = port;
-  port.close();
-  const env = {
-    ...pod.env,
-    LASTSCRAPE_DONE_WHEN: `port:${number}`,
-    LASTSCRAPE_START_TIMEOUT: '2s',
-    LASTSCRAPE_SCRAPES: '0',
-  };
-  const watcher = startWatcher(env);
-  await watcher.said('watching');
-  const main = createServer((socket) => socket.destroy());
-  await standStill(watcher.child, 2_000, async () => {
-    main.listen(number, '127.0.0.1');
-    await once(main, 'listening');
-  });
-  await watcher.said('main is running');
-  watcher.child.kill('SIGTERM');
-  await watcher.said('asked to terminate');
-  main.close();
-  const { report } = await watcher.ended;
-  assert.notEqual(report?.['outcome'], 'neverStarted');
-});
-
-test('a process that stood still over the TTL counts what was scraped meanwhile', async () => {
-  await using pod = await openPod();
-  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_TTL: '2s', LASTSCRAPE_SCRAPES: '2' });
-  await watcher.said('main is running');
-  pod.locust.kill();
-  await watcher.said('main ended');
-  await standStill(watcher.child, 2_000, async () => {
-    for (let count = 0; count < 3; count++) await scrape(pod.exporter.url);
-  });
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'scraped', 3]);
-});
-
-test('SIGTERM while an exporter hangs from the start: nothing proves that main never ran, so the grace is used', async () => {
-  await using pod = await openPod({ faults: { hangs: true } });
-  const watcher = startWatcher({
-    ...pod.env,
-    LASTSCRAPE_DONE_WHEN: 'metric:locust_up',
-    LASTSCRAPE_TERMINATION_GRACE: '3s',
-    LASTSCRAPE_QUIT: 'none',
-  });
-  await watcher.said('watching');
-  watcher.child.kill('SIGTERM');
-  await watcher.said('asked to terminate');
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome']], [0, 'terminated']);
 });

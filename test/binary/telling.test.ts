@@ -5,13 +5,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { findFreePort } from '../stand-in/locust.ts';
 import { makeFolder } from '../support/folder.ts';
 import { openPeer } from '../support/peer.ts';
 import { gateNamespaces } from '../support/pid-namespace.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { COMMAND, openPod, type Pod, scrapeToTheEnd, startWatcher, type Watcher } from '../support/watcher.ts';
+import { COMMAND, openPod, type Pod, startWatcher, type Watcher } from '../support/watcher.ts';
 
 const skip = gateOpenssl('test/binary/telling.test.ts');
 const folder = makeFolder();
@@ -74,18 +73,6 @@ test('unscraped: the last numbers are pushed, then the exporter quits, then the 
   ]);
 });
 
-test('scraped: nothing is pushed', async () => {
-  await using pod = await openPod();
-  await using gateway = await openHttp();
-  const { report } = await runToTheEnd(
-    pod,
-    { LASTSCRAPE_TTL: '60s', LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}` },
-    () => scrapeToTheEnd(pod),
-  );
-  assert.deepEqual([report?.['outcome'], report?.['push']], ['scraped', { to: 'pushgateway', result: 'notNeeded' }]);
-  assert.equal(gateway.seen.length, 0);
-});
-
 test('a last answer that may be cut is asked for again before it is pushed', async () => {
   const flag = join(folder, 'ended');
   const pages = ['a 1\nb 1\nc 1\n', 'a 2\nb 2\nc 2\n', 'a 3\nb 3\n', 'a 4\n', 'a 5\n'];
@@ -106,29 +93,6 @@ test('a last answer that may be cut is asked for again before it is pushed', asy
   }).ended;
   assert.equal(readPush(report).result, 'accepted');
   assert.match(gateway.seen[0]?.body ?? '', /^a 5$/m);
-});
-
-test('a front pushes what it last served, when its source is gone with main', async () => {
-  await using pod = await openPod();
-  await using gateway = await openHttp();
-  const port = await findFreePort();
-  const watcher = startWatcher({
-    ...pod.env,
-    LASTSCRAPE_TTL: '1s',
-    LASTSCRAPE_DONE_WHEN: `port:${pod.locust.masterPort}`,
-    LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
-    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
-  });
-  await watcher.said('main is running');
-  await until('the users through the front', 30_000, async () => {
-    const body = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    return /^locust_users\S* \d+$/m.test(body) || undefined;
-  });
-  await pod.exporter.close();
-  pod.locust.kill();
-  const { report } = await watcher.ended;
-  assert.deepEqual([report?.['outcome'], readPush(report).result], ['expired', 'accepted']);
-  assert.match(gateway.seen[0]?.body ?? '', /^locust_users\S* \d+$/m);
 });
 
 test('secrets appear only in the requests, even where a receiver echoes them', async () => {
@@ -208,50 +172,6 @@ test('a signal in the middle of a push that hangs: what is left of the grace cou
   assert.equal(push.result, 'failed');
   assert.match(push.why ?? '', /^localhost:\d+ did not answer in the time that was left$/);
   assert.equal(pod.exporter.isOpen, false);
-});
-
-test('a second signal in the middle of a push ends it at once', async () => {
-  await using pod = await openPod();
-  await using silent = await openPeer(() => {});
-  const { code, report, log } = await runToTheEnd(
-    pod,
-    {
-      LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}`,
-      LASTSCRAPE_WEBHOOK: `http://localhost:${silent.port}/`,
-    },
-    async ({ child }) => {
-      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
-      child.kill('SIGINT');
-      child.kill('SIGTERM');
-    },
-  );
-  // Of signals that come together either is heard first.
-  assert.ok(code === 0 || code === 130, String(code));
-  assert.deepEqual(report?.['push'], { to: 'pushgateway', result: 'failed', why: 'interrupted' });
-  assert.ok(!log.some(({ msg }) => String(msg).startsWith('the webhook')), 'the webhook is not called');
-});
-
-test('killed in the middle of a push and started again: it is pushed again', async () => {
-  await using pod = await openPod();
-  await using silent = await openPeer(() => {});
-  const { code } = await runToTheEnd(
-    pod,
-    { LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}` },
-    async ({ child }) => {
-      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
-      assert.equal(pod.message()['summary'], 'Unfinished: quitting');
-      child.kill('SIGKILL');
-    },
-  );
-  assert.equal(code, null);
-  await using gateway = await openHttp();
-  const again = await startWatcher({
-    ...pod.env,
-    LASTSCRAPE_TTL: '1s',
-    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
-  }).ended;
-  assert.equal(readPush(again.report).result, 'accepted');
-  assert.equal(gateway.seen.length, 1);
 });
 
 test('a name service that never answers: the webhook is given up within the grace, and the process ends', {
