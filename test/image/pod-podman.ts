@@ -6,30 +6,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Child, startChild } from '../support/child.ts';
 import { gateMissing, readTestVariable } from '../support/programs.ts';
-import { DIST, gateDist, gateProgram } from './dist.ts';
-
-/** What is read of `podman inspect` about a container. */
-export type Container = {
-  readonly State: {
-    readonly ExitCode: number;
-    readonly OOMKilled: boolean;
-    readonly Pid: number;
-  };
-  readonly EffectiveCaps: readonly string[] | null;
-};
+import { gateDist, gateProgram } from './dist.ts';
 
 export type Podman = AsyncDisposable & {
   /** For files of the test; removed at the end. */
   readonly directory: string;
   /** Runs one command and returns what it printed. @throws with its stderr when it fails. */
   run(...args: readonly string[]): Promise<string>;
-  /** The same as a program that prints lines. */
-  start(name: string, ...args: readonly string[]): Child;
-  inspect(container: string): Promise<Container>;
-  /** Takes this machine's architecture from dist/image, and gives it a name. */
-  pullLayout(image: string): Promise<void>;
 };
 
 /** A command takes less than 2 s; the disk may be busy. */
@@ -79,7 +63,6 @@ export function openPodman(): Podman {
     // Without a registry to search, an image that is not here is an error at once.
     CONTAINERS_REGISTRIES_CONF: writeSettings(directory, 'registries.conf', 'unqualified-search-registries = []\n'),
   };
-  const children: Child[] = [];
   const run = async (...args: readonly string[]): Promise<string> => {
     const { stdout } = await promisify(execFile)('podman', args, { env, timeout: COMMAND_MS, maxBuffer: 2 ** 24 });
     return stdout;
@@ -87,23 +70,9 @@ export function openPodman(): Podman {
   return {
     directory,
     run,
-    start(name, ...args) {
-      const child = startChild({ name, command: ['podman', ...args], env, cwd: directory });
-      children.push(child);
-      return child;
-    },
-    async inspect(container) {
-      const [found]: readonly Container[] = JSON.parse(await run('container', 'inspect', container));
-      if (found === undefined) throw new Error(`Cannot inspect ${container}: podman shows nothing`);
-      return found;
-    },
-    async pullLayout(image) {
-      await run('tag', (await run('pull', '--quiet', `oci:${join(DIST, 'image')}`)).trim(), image);
-    },
     async [Symbol.asyncDispose]() {
       await run('pod', 'rm', '--all', '--force', '--time', '0');
       await run('rm', '--all', '--force', '--time', '0');
-      for (const child of children) await child[Symbol.asyncDispose]();
       // podman leaves its overlay folder mounted on itself.
       const mounted = join(directory, 'storage/overlay');
       execFileSync('sh', ['-c', 'if mountpoint --quiet "$1"; then umount "$1"; fi', 'sh', mounted]);
