@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { VERSION } from '../../src/base/version.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
@@ -147,13 +146,6 @@ test('a native sidecar after lastscrape is overtaken: lastscrape moves to the en
   assert.deepEqual(names, ['mesh', 'lastscrape']);
 });
 
-test('each file names the image once, at the version of the program', () => {
-  for (const file of ['deploy/jobs-policy.yaml', 'deploy/jobs-kyverno.yaml']) {
-    const code = read(file).replaceAll(/^\s*#.*$/gm, '');
-    assert.deepEqual(code.match(/lastscrape:[\w.-]+/g), [`lastscrape:${VERSION}`], file);
-  }
-});
-
 test('both policies are evaluated again where another one changes the pod after them', () => {
   for (const file of ['deploy/policy.yaml', 'deploy/jobs-policy.yaml']) {
     assert.equal(parseAllDocuments(read(file))[0]?.toJS().spec.reinvocationPolicy, 'IfNeeded', file);
@@ -185,18 +177,5 @@ test('deploy/jobs-kyverno.yaml is for the same pods as the policy, and fails ope
     const { kinds, operations, ...selectors } = match.any[0].resources;
     assert.deepEqual([kinds, operations], [['Pod'], ['CREATE']]);
     assert.deepEqual(selectors, { namespaceSelector, selector: objectSelector });
-  }
-});
-
-test('findSidecar() takes a pod only where lastscrape is there once, as a native sidecar, and last', () => {
-  const { spec, ...pod } = readJobGolden('earlier-sidecar');
-  const { initContainers = [] } = spec;
-  const lastscrape = findSidecar({ spec, ...pod });
-  const { restartPolicy, ...init } = lastscrape;
-  assert.equal(restartPolicy, 'Always');
-  for (const wrong of [initContainers.slice(0, -1), initContainers.toReversed(), [lastscrape, lastscrape], [init]]) {
-    assert.throws(() => findSidecar({ ...pod, spec: { ...spec, initContainers: wrong as typeof initContainers } }), {
-      message: /^Cannot find lastscrape in the pod: its containers are /,
-    });
   }
 });

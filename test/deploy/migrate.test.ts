@@ -1,5 +1,5 @@
 // deploy/migrate.md says what is so: its blocks are in the files, its tables have every setting of the tools
-// that people come from, its names exist, and lastscrape accepts each after-manifest.
+// that people come from, its names exist. lastscrape accepts each after-manifest, and deploy/job/migration.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -43,6 +43,9 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = {
   pushgateway: ['PUSHGATEWAY_URL', 'honor_labels', 'push_time_seconds', 'DELETE'],
 };
 
+/** A migration of a database, whose account is a file of its own. */
+const MIGRATION = 'job/migration';
+
 type Block = { readonly name: string; readonly text: string };
 
 const blocks: readonly Block[] = [...page.matchAll(/<!-- after: (\S+) -->\n```yaml\n([\s\S]*?)```/g)].map(
@@ -67,12 +70,15 @@ type PodSpec = {
 type Document = {
   readonly kind: string;
   readonly spec: { readonly template: { readonly spec: PodSpec } };
+  readonly metadata: { readonly name: string };
   readonly rules: unknown;
+  readonly roleRef: { readonly kind: string; readonly name: string };
   readonly subjects: unknown;
 };
 
 function readText(name: string): string {
-  return readFileSync(join(DEPLOY, 'migrate', `${name}.yaml`), 'utf8');
+  const paths = name === MIGRATION ? [`${name}/account.yaml`, `${name}/job.yaml`] : [`migrate/${name}.yaml`];
+  return paths.map((path) => readFileSync(join(DEPLOY, path), 'utf8')).join('---\n');
 }
 
 function readDocuments(name: string): readonly Document[] {
@@ -141,8 +147,8 @@ describe('deploy/migrate.md', () => {
   });
 });
 
-describe('deploy/migrate/*.yaml', () => {
-  for (const name of files) {
+describe('deploy/migrate/*.yaml and deploy/job/migration', () => {
+  for (const name of [...files, MIGRATION]) {
     test(`${name}: lastscrape accepts its variables, and the pod has what they ask for`, () => {
       const env = readOwnEnv(name);
       const result = readConfig(env, KINDS, { pid: 7, kill: () => {}, pod: CONTEXT.pod });
@@ -164,10 +170,17 @@ describe('deploy/migrate/*.yaml', () => {
       const isAsking = entries.some((entry) => entry.startsWith('container:'));
       const rules = documents.filter(({ kind }) => kind === 'Role').map((role) => role.rules);
       assert.deepEqual(rules, isAsking ? [[{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]] : []);
-      const subjects = documents.filter(({ kind }) => kind === 'RoleBinding').map((binding) => binding.subjects);
+      const bindings = documents.filter(({ kind }) => kind === 'RoleBinding');
+      const subjects = bindings.map((binding) => binding.subjects);
+      for (const { roleRef } of bindings)
+        assert.ok(documents.some(({ kind, metadata }) => kind === roleRef.kind && metadata.name === roleRef.name));
       assert.deepEqual(subjects, isAsking ? [[{ kind: 'ServiceAccount', name: spec.serviceAccountName }]] : []);
 
       const names = [...spec.containers, ...(spec.initContainers ?? [])].map((each) => each.name);
+      for (const entry of entries) {
+        const [, main = '*'] = /^container:(.*)/.exec(entry) ?? [];
+        assert.ok(main === '*' || names.includes(main), entry);
+      }
       for (const sidecar of (env['LASTSCRAPE_SIDECARS'] ?? '').split(',')) {
         if (sidecar !== '') assert.ok(names.includes(sidecar.trim()), sidecar);
       }

@@ -1,8 +1,8 @@
 // deploy/monitoring without the rules: which targets each monitor keeps, as a real Prometheus relabels them
-// by file_sd (discovery.ts), that every relabelling rule is needed, the schemas, and the NetworkPolicy.
+// by file_sd (discovery.ts), that every relabelling rule is needed, and the NetworkPolicy.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -13,8 +13,6 @@ import { type Network, openNetwork } from '../support/network.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { runPrometheus } from '../support/prometheus.ts';
 import { until } from '../support/until.ts';
-import { OPERATOR_VERSION } from '../tools/definitions.ts';
-import { OPERATOR_SCHEMAS } from '../tools/make-crd-schemas.ts';
 import { discoverPod, discoverService, type EndpointRole, type Pod, type Service, type Target } from './discovery.ts';
 import { type Monitor, type RelabelRule, readRelabelings, renderPodMonitor, renderServiceMonitor } from './monitors.ts';
 
@@ -323,36 +321,6 @@ function withExporter(exporter: Pod['spec']['containers'][number]): Pod {
   const pod = makePod({ name: 'another-port', shape: 'otel', isKept: false }, '127.0.65.1');
   pod.spec.containers.push(exporter);
   return pod;
-}
-
-const skipSchemas = gate(programs, `${FILE} (schemas)`, ['kubeconform']);
-
-describe(`schemas of prometheus-operator ${OPERATOR_VERSION}`, { skip: skipSchemas }, () => {
-  for (const name of ['podmonitor.yaml', 'servicemonitor.yaml', 'prometheusrule.yaml']) {
-    const text = readFileSync(join(MONITORING, name), 'utf8');
-
-    test(`${name} is valid`, () => {
-      assert.equal(conform(text), '');
-    });
-
-    test(`${name} is not valid with a misspelt field or without its spec`, () => {
-      const misspelt = text.replace(/\b(scrapeTimeout|keep_firing_for):/, '$1s:');
-      assert.notEqual(misspelt, text);
-      assert.match(conform(misspelt), /additionalProperties|additional properties/i);
-      assert.match(conform(text.slice(0, text.indexOf('\nspec:'))), /missing propert.*spec/i);
-    });
-  }
-});
-
-// What kubeconform has against a manifest; empty if nothing.
-function conform(manifest: string): string {
-  const [kubeconform = ''] = programs.kubeconform ?? [];
-  const location = join(OPERATOR_SCHEMAS, '{{.ResourceKind}}{{.KindSuffix}}.json');
-  const { status, stdout, stderr } = spawnSync(kubeconform, ['-strict', '-schema-location', location, '-'], {
-    input: manifest,
-    encoding: 'utf8',
-  });
-  return status === 0 ? '' : `${stdout}${stderr}` || `exit code ${status}`;
 }
 
 type Selector = { readonly matchLabels: Readonly<Record<string, string>> };

@@ -10,7 +10,6 @@ import { listVariables, readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import {
-  buildGolden,
   type Container,
   findLastscrape,
   gateGoldens,
@@ -27,7 +26,10 @@ import {
 const stale = gateGoldens();
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const ROUTES = ['deploy/policy.yaml', 'deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'] as const;
+const ROUTES = [
+  ...['deploy/policy.yaml', 'deploy/kyverno.yaml', 'deploy/job/component/lastscrape.yaml'],
+  ...['deploy/jobs-policy.yaml', 'deploy/jobs-kyverno.yaml'],
+];
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
@@ -171,21 +173,4 @@ test('the grace is raised for what lastscrape reads as a duration, and for nothi
       `${value} in a pod of ${ownSeconds} s`,
     );
   }
-});
-
-test('findLastscrape() takes a pod only where lastscrape is there once and last', () => {
-  const { spec, ...pod } = readGolden('regular');
-  const [main, exporter, lastscrape] = spec.containers;
-  for (const containers of [
-    [main, exporter],
-    [lastscrape, main, exporter],
-    [lastscrape, main, lastscrape],
-  ]) {
-    assert.throws(
-      () => findLastscrape({ ...pod, spec: { ...spec, containers: containers as typeof spec.containers } }),
-      { message: /^Cannot find lastscrape in the pod: its containers are / },
-    );
-  }
-  const found = findLastscrape(buildGolden({ pod: 'regular', annotations: {}, lastscrape: 'regular' })).name;
-  assert.equal(found, 'lastscrape');
 });

@@ -1,17 +1,17 @@
-// deploy/monitoring/rules.yaml: promtool's unit tests of it pass, and each change of a rule makes one of them fail.
+// The rules of deploy/: promtool's unit tests of them pass, and each change of a rule makes one of them fail.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { makeFolder } from '../support/folder.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 
-const MONITORING = join(import.meta.dirname, '../../deploy/monitoring');
-const RULES = readFileSync(join(MONITORING, 'rules.yaml'), 'utf8');
-const UNIT_TESTS = readFileSync(join(MONITORING, 'rules.test.yaml'), 'utf8');
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+const [LOCUST, JOBS] = ['monitoring', 'job/front'] as const;
+const RULES = readFileSync(join(DEPLOY, LOCUST, 'rules.yaml'), 'utf8');
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/deploy/rules.test.ts', ['promtool']);
@@ -90,12 +90,37 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   ],
 };
 
+/** Of the first place in the rules of Jobs. */
+const JOB_CHANGES: readonly Change[] = [
+  ['lastscrape_source_up == 0 and lastscrape_main_ended == 0', 'lastscrape_source_up == 0'],
+  ['lastscrape_source_up == 0 and ', ''],
+  ['for: 1m', 'for: 2m'],
+  ['for: 1m', 'for: 15s'],
+  ['up{job=~".*lastscrape-front"} == 0', 'up == 0'],
+  ['for: 3m', 'for: 5m'],
+  ['for: 3m', 'for: 1m'],
+  ['{container="lastscrape"} == 1', ' == 1'],
+  ['max by (namespace, pod) (kube_pod_container_status_terminated) == 1', 'up'],
+  ['unless on (namespace, pod) max by (namespace, pod) (kube_pod_container_status_running) == 1', ''],
+  ['unless on (namespace, pod) up{job=~".*lastscrape-front"} == 1', ''],
+  ['for: 75s', 'for: 15s'],
+  ['for: 75s', 'for: 3m'],
+  ['last_over_time(lastscrape_pushes_refused_total[10m]) > 0', 'lastscrape_pushes_refused_total > 0'],
+  ['[10m]) > 0', '[10m]) >= 0'],
+  ['[10m]) + last_over_time(lastscrape_pushes_refused_total[10m]) == 0', '[10m]) == 0'],
+  ['lastscrape_hook_calls_total[10m]) == 0', 'lastscrape_hook_calls_total[10m]) >= 0'],
+  ['last_over_time(lastscrape_pushes_total[10m]) + ', ''],
+  ['last_over_time(lastscrape_hook_calls_total[10m]) == 0 and', ''],
+];
+
 describe('promtool', { skip }, () => {
-  test('finds the rules valid, and their unit tests pass', () => {
-    const { check, unit } = runPromtool(RULES);
-    assert.equal(check.code, 0, check.text);
-    assert.equal(unit.code, 0, unit.text);
-  });
+  for (const folder of [LOCUST, JOBS]) {
+    test(`finds the rules of ${folder} valid, and their unit tests pass`, () => {
+      const { check, unit } = runPromtool(folder, readFileSync(join(DEPLOY, folder, 'rules.yaml'), 'utf8'));
+      assert.equal(check.code, 0, check.text);
+      assert.equal(unit.code, 0, unit.text);
+    });
+  }
 
   test('every rule is changed below', () => {
     const names = (parse(RULES) as Rules).groups.flatMap(({ rules }) =>
@@ -104,15 +129,25 @@ describe('promtool', { skip }, () => {
     assert.deepEqual(names, Object.keys(CHANGES));
   });
 
+  function checkNoticed(what: string, folder: string, change: () => string): void {
+    test(`notices ${what}`, () => {
+      const { check, unit } = runPromtool(folder, change());
+      assert.equal(check.code, 0, `the change must leave rules that can be read: ${check.text}`);
+      assert.equal(unit.code, 1, unit.text);
+      assert.match(unit.text, /FAILED/);
+    });
+  }
+  const describeChange = ([from, to]: Change) => (to === '' ? `no ${from}` : `${to} for ${from}`);
   for (const [name, changes] of Object.entries(CHANGES)) {
-    for (const [from, to] of changes) {
-      test(`notices ${name} with ${to === '' ? `no ${from}` : `${to} for ${from}`}`, () => {
-        const { check, unit } = runPromtool(changeRule(name, from, to));
-        assert.equal(check.code, 0, `the change must leave rules that can be read: ${check.text}`);
-        assert.equal(unit.code, 1, unit.text);
-        assert.match(unit.text, /FAILED/);
-      });
-    }
+    for (const change of changes)
+      checkNoticed(`${name} with ${describeChange(change)}`, LOCUST, () => changeRule(name, ...change));
+  }
+  const jobRules = readFileSync(join(DEPLOY, JOBS, 'rules.yaml'), 'utf8');
+  for (const change of JOB_CHANGES) {
+    checkNoticed(describeChange(change), JOBS, () => {
+      assert.ok(jobRules.includes(change[0]));
+      return jobRules.replace(...change);
+    });
   }
 });
 
@@ -127,11 +162,11 @@ function changeRule(name: string, from: string, to: string): string {
 
 type Ended = { readonly code: number | null; readonly text: string };
 
-function runPromtool(rules: string): { check: Ended; unit: Ended } {
+function runPromtool(folder: string, rules: string): { check: Ended; unit: Ended } {
   const [promtool = ''] = programs.promtool ?? [];
   const cwd = makeFolder();
   writeFileSync(join(cwd, 'rules.yaml'), rules);
-  writeFileSync(join(cwd, 'rules.test.yaml'), UNIT_TESTS);
+  copyFileSync(join(DEPLOY, folder, 'rules.test.yaml'), join(cwd, 'rules.test.yaml'));
   const run = (...args: readonly string[]) => {
     const { status, stdout, stderr } = spawnSync(promtool, args, { cwd, encoding: 'utf8' });
     return { code: status, text: `${stdout}${stderr}` };
