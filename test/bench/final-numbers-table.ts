@@ -1,25 +1,15 @@
-// `npm run measure -- --front`: the last number of a job, each case at 5 s, then ten ends before each pair of
-// Prometheus. It prints tables, and fails only when a run does.
+// `npm run measure -- --front`: the last number of a job, each case at 5 s. It prints a table, and fails only
+// when a run does.
 
 import { JOB_CASES, JOB_PROGRAMS, type JobResult, OTHER_CASES, playJobs, SLEEP_SECONDS } from '../pods/front-jobs.ts';
 import { POLL, withFrontPod } from '../pods/front-pod.ts';
 import { describeFrontPrograms, listMissingFrontPrograms } from '../pods/front-programs.ts';
-import { type FinalResult, openPrometheus, playFinals } from '../pods/front-scrapers.ts';
 import { findMedian } from './median.ts';
 
 const CASES = [...JOB_CASES, ...OTHER_CASES];
 const SIDE_BY_SIDE_COUNT = 3;
 const INTERVAL_MS = 5000;
-const PAIR_RUNS_COUNT = 10;
-/** More than twice the longest interval. */
-const PAIR_WORK_MS = 20_000;
-/** All behind one address. */
-const PAIRS: readonly (readonly [string, readonly string[]])[] = [
-  ['at 5 s and 8 s', ['5s', '8s']],
-  ['replicas of 5 s', ['5s', '5s']],
-];
-
-/** Prints both tables. @throws when programs are missing, or a run fails. */
+/** Prints the table. @throws when programs are missing, or a run fails. */
 export async function measureFinalNumbers(runCount: number): Promise<void> {
   const missing = listMissingFrontPrograms(JOB_PROGRAMS);
   if (missing.length > 0) throw new Error(`Cannot measure: real programs are missing; install ${missing.join('; ')}`);
@@ -41,21 +31,6 @@ export async function measureFinalNumbers(runCount: number): Promise<void> {
   console.log(
     `\nThe Pushgateway of the cluster shows the groups of ${leftBehindCount} jobs that are gone; of lastscrape's none is left.`,
   );
-  console.log('\nTwo Prometheus and a snapshot, SCRAPES=auto:');
-  for (const [what, intervals] of PAIRS) {
-    const found = await withFrontPod((pod) =>
-      playFinals(
-        pod,
-        (inPod, ports) =>
-          Promise.all(
-            intervals.map((interval, index) => openPrometheus(inPod, ports, { name: `replica-${index}`, interval })),
-          ),
-        PAIR_RUNS_COUNT,
-        PAIR_WORK_MS,
-      ),
-    );
-    console.log(`${what}: ${describePair(found)}`);
-  }
 }
 
 /** An unscraped job has no stored number to compare. */
@@ -72,14 +47,4 @@ function describeSpread(values: readonly number[], digits: number): string {
   if (values.length === 0) return '';
   const sorted = values.toSorted((left, right) => left - right);
   return `${findMedian(sorted).toFixed(digits)}, ${(sorted.at(-1) ?? 0).toFixed(digits)}`;
-}
-
-function describePair(results: readonly FinalResult[]): string {
-  const names = Object.keys(results[0]?.stored ?? {});
-  return names
-    .map((name) => {
-      const count = results.filter(({ stored, final }) => stored[name] === final).length;
-      return `${name} holds the final number in ${count} of ${results.length} runs`;
-    })
-    .join(', ');
 }

@@ -40,7 +40,7 @@ export function writeFrontTables({ scrapes, memory }: FrontFigures): string {
   ].join('\n\n');
 }
 
-export function listFrontBudgets({ scrapes, memory, worksIn64Mebibytes }: FrontFigures): readonly Budget[] {
+export function listFrontBudgets({ scrapes, memory }: FrontFigures): readonly Budget[] {
   const scrapeOf = (bodyBytes: number) => {
     const found = scrapes.find((one) => one.bodyBytes === bodyBytes && one.encoding === 'identity');
     if (found === undefined) throw new Error(`Bug: no scrape of ${bodyBytes} bytes was timed`);
@@ -61,13 +61,6 @@ export function listFrontBudgets({ scrapes, memory, worksIn64Mebibytes }: FrontF
       memoryOf(true, MIDDLE_BYTES).anonymousBytes,
       own.anonymousBytes,
     ),
-    {
-      name: '30 MB through a front: memory limit that works (MiB)',
-      most: 64,
-      measured: worksIn64Mebibytes === undefined ? undefined : worksIn64Mebibytes ? 64 : Infinity,
-      digits: 0,
-      isJudged: false,
-    },
     {
       name: 'a scrape of 50 KB through the front − direct (ms)',
       most: 2,

@@ -1,11 +1,10 @@
 // What a front costs: a scrape through it and a direct one in turn; memory and own polls with and without it,
-// scraped alike; and whether 30 MB pass it in 64 MiB.
+// scraped alike. That 30 MB pass it in 64 MiB is tested: test/binary/formats-memory.test.ts.
 
 import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { closedPort } from '../support/peer.ts';
 import { findMedian } from './median.ts';
-import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readThreadSeconds } from './process-cost.ts';
 import {
   discard,
@@ -56,13 +55,9 @@ export type FrontMemory = {
 export type FrontFigures = {
   readonly scrapes: readonly ScrapeCost[];
   readonly memory: readonly FrontMemory[];
-  /** 30 MB, in 64 MiB; `undefined` where no memory limit can be set. */
-  readonly worksIn64Mebibytes: boolean | undefined;
 };
 
 export const MIDDLE_BYTES = 3_000_000;
-const LARGE_BYTES = 30_000_000;
-
 /** Between two scrapes while the memory is watched. */
 export const SCRAPE_SECONDS = 5;
 
@@ -70,12 +65,6 @@ export const SCRAPE_SECONDS = 5;
 const NO_POLL = '1h';
 /** Between two scrapes that are timed: what the first left to do is done by then. */
 const PAUSE_MS = 100;
-const LIMIT_BYTES = 64 * 2 ** 20;
-/** A limit works when the scenario takes no longer than without a limit, and this much. */
-const SLACK_SECONDS = 3;
-const SCENARIO_SECONDS = 60;
-const SCENARIO_SCRAPE_COUNT = 5;
-
 /** Measures everything, one part after the other. */
 export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
   await using runner = openRunner();
@@ -88,8 +77,7 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
   }
   say('memory');
   const memory = await watchMemory(runner, command, plan.watchSeconds);
-  say('memory limit');
-  return { scrapes, memory, worksIn64Mebibytes: await worksInLimit(runner, command) };
+  return { scrapes, memory };
 }
 
 type Client = Disposable & {
@@ -233,48 +221,6 @@ async function scrapeInTurn(client: Client, all: readonly Watcher[], counts: Map
     await client.scrape(one.url, 'gzip');
     counts.set(one, (counts.get(one) ?? 0) + 1);
   }
-}
-
-/** Whether 30 MB pass a front in 64 MiB as fast as without a limit; `undefined`: none can be set. */
-async function worksInLimit(runner: Runner, command: readonly string[]): Promise<boolean | undefined> {
-  using group = openMemoryGroup();
-  if (group === undefined) return undefined;
-  const unlimitedSeconds = await playLarge(runner, command, SCENARIO_SECONDS);
-  if (unlimitedSeconds === undefined) throw new Error('Cannot measure a front at 30 MB: it fails without a limit');
-  group.setLimit(LIMIT_BYTES);
-  const seconds = await playLarge(runner, group.wrap(command), unlimitedSeconds + SLACK_SECONDS);
-  return seconds !== undefined;
-}
-
-/** Seconds in which 30 MB are polled, scraped, kept and scraped again; `undefined`: failed, or late. */
-async function playLarge(runner: Runner, command: readonly string[], mostSeconds: number): Promise<number | undefined> {
-  using client = openClient();
-  const exposition = await runner.openExposition(LARGE_BYTES);
-  const startedAtMs = performance.now();
-  const env = { LASTSCRAPE_POLL: '500ms', LASTSCRAPE_SETTLE: '500ms', LASTSCRAPE_TTL: '10s' };
-  const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
-  const late = delay(mostSeconds * 1000, 'late' as const);
-  const played = (async () => {
-    await waitForFront(client, url);
-    for (let count = 0; count < SCENARIO_SCRAPE_COUNT; count += 1) {
-      await client.scrape(url, count % 2 === 0 ? 'gzip' : 'identity');
-      await delay(500);
-    }
-    await fetch(`${exposition.url}/end`);
-    // Until it is enough and the front is closed.
-    const scrapeOn = async (): Promise<void> => {
-      await client.scrape(url, 'gzip');
-      await delay(500);
-      return scrapeOn();
-    };
-    await Promise.race([scrapeOn().catch(() => {}), running.exited]);
-    return running.exited;
-  })();
-  const code = await Promise.race([played.catch(() => undefined), late]);
-  const seconds = (performance.now() - startedAtMs) / 1000;
-  await stop(running);
-  await exposition.stop();
-  return code === 0 ? seconds : undefined;
 }
 
 async function waitForFront(client: Client, url: string): Promise<void> {

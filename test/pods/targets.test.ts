@@ -8,12 +8,12 @@ import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { closedPort } from '../support/peer.ts';
-import { findOnPath, findPrograms, gate } from '../support/programs.ts';
+import { findPrograms } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
 
 const programs = findPrograms();
-const skip = gateTargets('test/pods/targets.test.ts') || gate(programs, 'test/pods/targets.test.ts', ['nodeExporter']);
+const skip = gateTargets('test/pods/targets.test.ts');
 
 /** 60 s: all of them listen within a second on an idle machine. */
 const START_MS = 60_000;
@@ -34,10 +34,7 @@ type Fixture = {
   run(name: string, command: readonly string[]): Child;
 };
 
-async function withFixture(
-  program: Pick<TargetProgram, 'ports'>,
-  play: (fixture: Fixture) => Promise<void>,
-): Promise<void> {
+async function withFixture(program: TargetProgram, play: (fixture: Fixture) => Promise<void>): Promise<void> {
   const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
@@ -202,24 +199,6 @@ function hasConnection(watcher: Child, port: number): boolean {
 }
 
 describe('other answers of real programs', { concurrency: 3, skip }, () => {
-  const nodeExporter = { ports: { quit: 9100, service: 9100 } };
-
-  it('node_exporter answers 200 with HTML to every path, and lives on', async () => {
-    await withFixture(nodeExporter, async ({ place, network, run, quit }) => {
-      const target = run('node_exporter', [
-        ...[findOnPath('prometheus-node-exporter') ?? '', '--collector.disable-defaults'],
-        `--web.listen-address=127.0.0.1:${place.quitPort}`,
-      ]);
-      await waitForPort(network, place.quitPort);
-      for (const entry of [`POST http://localhost:${place.quitPort}/-/quit`, `pushgateway:${place.quitPort}`]) {
-        const { code, result, hint } = await quit(entry, '2s');
-        assert.deepEqual([code, result], [69, 'failed']);
-        assert.match(hint, /^it answered 200 with a page of HTML/);
-      }
-      assertRuns(target);
-    });
-  });
-
   const cloudSql = TARGET_PROGRAMS.find(({ entry }) => entry === 'cloud-sql-proxy');
   it('the Cloud SQL proxy with --debug only: the admin port is open and has no quit endpoint', async () => {
     if (cloudSql === undefined) throw new Error('Bug: there is no row for the Cloud SQL proxy');
@@ -253,46 +232,6 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
       });
     });
   }
-
-  it('two targets end in the order given, each before the next is asked, and --check shows what answers', async () => {
-    const [envoy, pushgateway] = pair('envoy', 'pushgateway');
-    await withFixture(envoy, async (fixture) => {
-      const proxy = await fixture.start(envoy, true);
-      const port = fixture.network.kind === 'host' ? await closedPort() : pushgateway.ports.quit;
-      const place = { ...fixture.place, quitPort: port, servicePort: port };
-      const gateway = fixture.run('Pushgateway', [findTarget(pushgateway) ?? '', ...pushgateway.args(place, true)]);
-      await waitForPort(fixture.network, port);
-      const list = [`pushgateway:${port}`, `envoy:${fixture.place.quitPort}:${fixture.place.servicePort}`];
-      const check = fixture.run('--check', [
-        'env',
-        'KUBERNETES_SERVICE_HOST=127.0.0.1',
-        `LASTSCRAPE_QUIT=${list.toReversed()}`,
-        ...programs.watcher,
-        '--check',
-      ]);
-      assert.equal((await check.waitForExit(END_MS)).code, 0);
-      const said = check.lines.map(({ text }) => text).join('\n');
-      assert.match(
-        said,
-        new RegExp(`pushgateway:${port}: answers on ${port}; it quits only with --web.enable-lifecycle`),
-      );
-      assert.match(said, new RegExp(`envoy:\\S+: answers on ${fixture.place.quitPort}$`, 'm'));
-      assert.match(said, /a mesh proxy is not the last to quit/);
-      assertRuns(proxy);
-      assertRuns(gateway);
-
-      const watcher = fixture.startWatcher(list.join(','));
-      assert.equal((await watcher.waitForExit(END_MS)).code, 0);
-      const [first, second] = [await gateway.waitForExit(END_MS), await proxy.waitForExit(END_MS)];
-      assert.deepEqual([first.code, second.code], [0, 0]);
-      const stopped = watcher.lines.flatMap(({ text }) =>
-        text.includes('"target stopped"') ? [JSON.parse(text)] : [],
-      );
-      const names = stopped.map(({ target }) => target);
-      assert.deepEqual(names, list);
-      assert.ok(!watcher.lines.some(({ text }) => text.includes('not the last to quit')));
-    });
-  });
 
   it('an unlisted mesh proxy still answers at the end: one line names what to add, and it lives on', async () => {
     const [envoy, pushgateway] = pair('envoy', 'pushgateway');
