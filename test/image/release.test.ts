@@ -1,4 +1,4 @@
-// A release to a real registry on loopback; pulled back, verified, run. And what a release refuses.
+// A release to a real registry on loopback; pulled back and verified. And what a release refuses.
 
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
@@ -16,8 +16,7 @@ import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { baseEnv } from '../support/network.ts';
 import { findOnPath, gateFull, gateMissing } from '../support/programs.ts';
-import { DIST, ROOT, readDist, readIndex } from './dist.ts';
-import { gatePodman, openPodman, type Podman } from './pod-podman.ts';
+import { DIST, gateDist, ROOT, readDist, readIndex } from './dist.ts';
 
 const FILE = 'test/image/release.test.ts';
 const HOW_TO_INSTALL = {
@@ -28,7 +27,8 @@ const HOW_TO_INSTALL = {
 };
 const skip =
   gateFull(`npm run release in ${FILE}`) ||
-  gatePodman(
+  gateDist(FILE) ||
+  gateMissing(
     FILE,
     Object.entries(HOW_TO_INSTALL)
       .filter(([program]) => findOnPath(program) === undefined)
@@ -50,13 +50,11 @@ const ACCOUNTS = 'releaser:$2a$04$x3mX6b/xFit17SKcPxKtyuyNQS1.LrTSL2QqG5R3U/6qiY
 describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
   const stack = new AsyncDisposableStack();
   let directory: string;
-  let podman: Podman;
   let registry: string;
   let env: Record<string, string>;
 
   before(async () => {
-    podman = stack.use(openPodman());
-    directory = podman.directory;
+    directory = makeFolder();
     const server: Child = stack.use(startRegistry(directory));
     const { text } = await server.waitForLine(/listening on 127\.0\.0\.1:\d+/, REGISTRY_START_MS);
     registry = `127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(text)?.[1]}/team/lastscrape`;
@@ -108,7 +106,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     return start('cosign', ['verify', '--key', key, '--insecure-ignore-tlog=true', image]);
   }
 
-  test('pushes both architectures under one index, which are pulled back as they were, and run', async () => {
+  test('pushes both architectures under one index, which are pulled back as they were', async () => {
     const { status, stdout, stderr } = await release(registry);
     assert.equal(status, 0, stderr);
     const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
@@ -129,12 +127,6 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     assert.deepEqual(listFiles(join(directory, 'back/blobs')), blobs);
     for (const blob of blobs)
       assert.ok(readDist(`image/blobs/${blob}`).equals(readFileSync(join(directory, 'back/blobs', blob))), blob);
-
-    const image = `${registry}:${VERSION}`;
-    await podman.run('pull', '--quiet', '--tls-verify=false', '--authfile', join(directory, 'auth.json'), image);
-    const revision = readIndex().annotations['org.opencontainers.image.revision'];
-    const said = await podman.run('run', '--rm', '--network', 'none', image, '--version');
-    assert.equal(said.split(', ')[0], `lastscrape ${VERSION} (commit ${revision}`);
   });
 
   test('signs the index and each image, for its own key only', async () => {
