@@ -1,11 +1,11 @@
-// `npm exec -- node test/tools/make-schemas.ts`: makes fixtures/schemas/kubernetes-* from the API server of
-// KUBECONFIG, and kyverno-* from Kyverno's Go module, as kubeconform reads them.
+// `npm exec -- node test/tools/make-schemas.ts`: makes fixtures/schemas/ as kubeconform reads them: of
+// prometheus-operator and Kyverno from their Go modules, of Kubernetes from the API server of KUBECONFIG.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { downloadDefinition, KYVERNO_DEFINITION } from './definitions.ts';
-import { convert, type Schema, tidy } from './make-crd-schemas.ts';
+import { parse } from 'yaml';
+import { downloadDefinition, KYVERNO_DEFINITION, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
 
 const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 
@@ -25,6 +25,44 @@ const KINDS = [
 ] as const;
 
 const COMMAND = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 26 } as const;
+
+/** A part of a JSON schema. */
+type Schema = { readonly [key: string]: unknown };
+
+/** A schema as kubeconform needs it: no descriptions, and no field that is not named. */
+function tidy(schema: Schema): Schema {
+  if (schema['x-kubernetes-int-or-string'] === true) return { anyOf: [{ type: 'integer' }, { type: 'string' }] };
+  const entries = Object.entries(schema)
+    .filter(([key]) => key !== 'description' && key !== 'default' && !key.startsWith('x-kubernetes-'))
+    .map(([key, value]): [string, unknown] => {
+      if (key === 'properties') {
+        return [
+          key,
+          Object.fromEntries(Object.entries(value as Schema).map(([name, each]) => [name, tidy(each as Schema)])),
+        ];
+      }
+      return [key, key === 'items' || key === 'additionalProperties' ? tidy(value as Schema) : value];
+    });
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true || 'additionalProperties' in schema;
+  return Object.fromEntries(
+    'properties' in schema && !isOpen ? [...entries, ['additionalProperties', false]] : entries,
+  );
+}
+
+/** The schema of a CustomResourceDefinition, and the name of its file. */
+function convert(definition: string): { readonly name: string; readonly schema: Schema } {
+  const { spec } = parse(definition);
+  const [version] = spec.versions;
+  const schema = tidy(version.schema.openAPIV3Schema);
+  const properties = {
+    ...(schema['properties'] as Schema),
+    apiVersion: { enum: [`${spec.group}/${version.name}`] },
+    kind: { enum: [spec.names.kind] },
+    metadata: { type: 'object' },
+  };
+  const name = `${spec.names.singular}-${spec.group.split('.')[0]}-${version.name}.json`;
+  return { name, schema: { ...schema, properties } };
+}
 
 type Definitions = Readonly<Record<string, Schema>>;
 
@@ -76,17 +114,20 @@ function writeSchema(folder: string, name: string, schema: Schema): void {
   process.stdout.write(`${join(SCHEMAS, folder, name)}\n`);
 }
 
-if (import.meta.main) {
-  const { gitVersion } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/version'], COMMAND));
-  const { definitions } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/openapi/v2'], COMMAND));
-  for (const [group, version, kind] of KINDS) {
-    const name = [kind.toLowerCase(), group.split('.')[0], version].filter((part) => part !== '').join('-');
-    const folder = `kubernetes-${gitVersion.replace(/^v/, '')}`;
-    writeSchema(folder, `${name}.json`, findSchema(definitions, group, version, kind));
-  }
+for (const definition of OPERATOR_DEFINITIONS) {
+  const { name, schema } = convert(downloadDefinition(definition));
+  writeSchema(`prometheus-operator-${OPERATOR_VERSION}`, name, schema);
+}
 
-  const { name, text } = convert(downloadDefinition(KYVERNO_DEFINITION));
-  const { properties, ...schema } = JSON.parse(text);
-  const { status, ...rest } = properties;
-  writeSchema(`kyverno-${KYVERNO_DEFINITION.version}`, name, { ...schema, properties: rest });
+const { name: kyverno, schema } = convert(downloadDefinition(KYVERNO_DEFINITION));
+const { properties, ...policy } = schema;
+const { status: _, ...kept } = properties as Schema;
+writeSchema(`kyverno-${KYVERNO_DEFINITION.version}`, kyverno, { ...policy, properties: kept });
+
+const { gitVersion } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/version'], COMMAND));
+const { definitions } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/openapi/v2'], COMMAND));
+for (const [group, version, kind] of KINDS) {
+  const name = [kind.toLowerCase(), group.split('.')[0], version].filter((part) => part !== '').join('-');
+  const folder = `kubernetes-${gitVersion.replace(/^v/, '')}`;
+  writeSchema(folder, `${name}.json`, findSchema(definitions, group, version, kind));
 }
