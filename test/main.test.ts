@@ -15,7 +15,10 @@ const folder = makeFolder();
 const messagePath = join(folder, 'message');
 
 function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
-  const out = { stdout: '', stderr: '', onUncaught: (_: unknown): number => assert.fail('no listener') };
+  const out = {
+    ...{ stdout: '', stderr: '', signal: (_: SignalName): void => {} },
+    onUncaught: (_: unknown): number => assert.fail('no listener'),
+  };
   const host: Host = {
     env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
     argv: [],
@@ -26,7 +29,9 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
     stderr: (text) => {
       out.stderr += text;
     },
-    onSignal: () => {},
+    onSignal: (listener) => {
+      out.signal = listener;
+    },
     onUncaught: (listener) => {
       out.onUncaught = listener;
     },
@@ -62,26 +67,17 @@ test('main() exits by a second signal that comes after the last decision', async
     ['SIGTERM', 0],
     [null, 1],
   ] as const) {
-    let signal = (_: SignalName) => {};
-    const sent: SignalName[] = [];
     const { host, out } = openHost(
       { ...SHORT, LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_FAIL_IF: 'a > 1' },
       {
-        onSignal: (listener) => {
-          signal = (name) => {
-            sent.push(name);
-            listener(name);
-          };
-        },
         stdout: (text) => {
           out.stdout += text;
-          if (text.includes('"msg":"main is running"')) signal('SIGTERM');
-          if (second !== null && text.includes('"msg":"releasing the pod"')) signal(second);
+          if (text.includes('"msg":"main is running"')) out.signal('SIGTERM');
+          if (second !== null && text.includes('"msg":"releasing the pod"')) out.signal(second);
         },
       },
     );
     const exit = await main(host);
-    assert.deepEqual(sent, second === null ? ['SIGTERM'] : ['SIGTERM', second]);
     assert.deepEqual([exit.code, readLast(out.stdout)['exitCode']], [code, code], String(second));
   }
 });
@@ -272,16 +268,11 @@ test('main() obeys a second signal at once while entries are checked', async () 
     ['SIGTERM', 'false', 0],
     ['SIGINT', 'true', 0],
   ] as const) {
-    let send = (_: SignalName): void => {};
     const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', LASTSCRAPE_EXIT_ZERO: isExitZero };
-    const { host, out } = openHost(env, {
-      onSignal: (listener) => {
-        send = listener;
-      },
-    });
+    const { host, out } = openHost(env);
     const check = () => {
-      send('SIGTERM');
-      setImmediate(() => send(name));
+      out.signal('SIGTERM');
+      setImmediate(() => out.signal(name));
       return new Promise<null>(() => {});
     };
     assert.deepEqual(await main(host, withStuck({ check })), { code, isUrgent: true });
@@ -291,18 +282,10 @@ test('main() obeys a second signal at once while entries are checked', async () 
 
 test('main() gives a check up at the first signal', async () => {
   for (const part of ['check', 'inspect'] as const) {
-    let send = (_: SignalName): void => {};
-    const { host, out } = openHost(
-      { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', KUBERNETES_SERVICE_HOST: '127.0.0.1' },
-      {
-        argv: ['--check'],
-        onSignal: (listener) => {
-          send = listener;
-        },
-      },
-    );
+    const env = { ...SHORT, LASTSCRAPE_DONE_WHEN: 'stuck:', KUBERNETES_SERVICE_HOST: '127.0.0.1' };
+    const { host, out } = openHost(env, { argv: ['--check'] });
     const hang = () => {
-      send('SIGTERM');
+      out.signal('SIGTERM');
       return new Promise<never>(() => {});
     };
     assert.deepEqual(await main(host, withStuck({ [part]: hang })), { code: 130, isUrgent: true });

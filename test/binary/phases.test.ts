@@ -7,20 +7,21 @@ import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
-import { COMMAND, openPod, type Pod, startWatcher, untilReached } from '../support/watcher.ts';
+import {
+  COMMAND,
+  type Ended,
+  openPod,
+  type Pod,
+  scrapeToTheEnd,
+  startWatcher,
+  untilReached,
+  type Watcher,
+} from '../support/watcher.ts';
 
-async function scrape(url: string): Promise<void> {
-  await (await fetch(`${url}/metrics`)).text();
-}
-
-/** Scrapes until `over` settles: the one that counts comes after main's end, whenever that is. */
-async function scrapeUntil<Value>(url: string, over: Promise<Value>): Promise<Value> {
-  let isOver = false;
-  const settled = over.finally(() => {
-    isOver = true;
-  });
-  while (!isOver) await Promise.race([scrape(url).catch(() => {}), settled]);
-  return settled;
+/** Scrapes as Prometheus would: the scrape that counts comes after main's end, whenever that is. */
+async function scrapeUntilEnded(pod: Pod, { child, ended }: Watcher): Promise<Ended> {
+  await scrapeToTheEnd(pod, () => child.exitCode !== null);
+  return ended;
 }
 
 test('main job: watches, holds for one scrape, stops the exporter, reports, exits 0', async () => {
@@ -31,7 +32,7 @@ test('main job: watches, holds for one scrape, stops the exporter, reports, exit
   pod.locust.kill();
   await watcher.said('main ended');
   assert.equal(pod.exporter.isOpen, true, 'held until scraped');
-  const { code, stderr, log, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
+  const { code, stderr, log, report } = await scrapeUntilEnded(pod, watcher);
   assert.equal(code, 0);
   assert.equal(stderr, '');
   assert.equal(pod.exporter.isOpen, false);
@@ -51,7 +52,7 @@ test('SIGTERM while running: watches the end, and leaves when the exporter is sc
   watcher.child.kill('SIGTERM');
   await watcher.said('asked to terminate');
   pod.locust.kill();
-  const { code, report } = await scrapeUntil(pod.exporter.url, watcher.ended);
+  const { code, report } = await scrapeUntilEnded(pod, watcher);
   assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
 });
 
@@ -107,7 +108,7 @@ test('a killed watcher leaves a message that says how far it came, and the next 
   assert.deepEqual([pod.message()['outcome'], pod.message()['summary']], ['unfinished', 'Unfinished: holding']);
   const next = startWatcher(pod.env);
   await next.said('main ended');
-  const { code, report } = await scrapeUntil(pod.exporter.url, next.ended);
+  const { code, report } = await scrapeUntilEnded(pod, next);
   assert.deepEqual([code, report?.['outcome'], pod.exporter.isOpen], [0, 'scraped', false]);
 });
 
@@ -117,7 +118,9 @@ test('a reader of stdout that went away does not end the job', async () => {
   await watcher.said('main is running');
   watcher.child.stdout?.destroy();
   pod.locust.kill();
-  const [code] = await scrapeUntil(pod.exporter.url, once(watcher.child, 'exit'));
+  const exited = once(watcher.child, 'exit');
+  await scrapeToTheEnd(pod, () => watcher.child.exitCode !== null);
+  const [code] = await exited;
   assert.equal(code, 0);
   assert.equal(pod.message()['outcome'], 'scraped');
 });

@@ -13,7 +13,7 @@ import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { gateMissing } from '../support/programs.ts';
 import { until } from '../support/until.ts';
-import { openPod, openPort, type Pod } from '../support/watcher.ts';
+import { openPod, openPort, type Pod, scrapeToTheEnd } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
 
 const FILE = 'test/image/binary-hardening.test.ts';
@@ -60,15 +60,8 @@ const readErrors = (watcher: Child) =>
 
 /** Scrapes as Prometheus would, until the watcher has ended. */
 async function scrapeUntilEnd(pod: Pod, watcher: Child): Promise<void> {
-  let isOver = false;
-  const ended = watcher.waitForExit(END_MS).finally(() => {
-    isOver = true;
-  });
-  while (!isOver) {
-    const scraped = fetch(`${pod.exporter.url}/metrics`).then((answer) => answer.text());
-    await Promise.race([scraped.catch(() => undefined), ended]);
-  }
-  await ended;
+  await scrapeToTheEnd(pod, () => watcher.exit !== undefined);
+  await watcher.waitForExit(END_MS);
 }
 
 /** Runs a whole job, which must end well. @returns what it left, with the files in its folder */

@@ -49,8 +49,6 @@ const TIMES = {
 };
 
 type LocustOptions = Partial<typeof TIMES> & {
-  /** The process ends after `startMs` and never opens a port, as with a bad locustfile. */
-  readonly neverStarts?: boolean;
   readonly onEvent?: (event: LocustEvent) => void;
 };
 
@@ -65,7 +63,7 @@ type Row = { num_requests: number; num_failures: number; name: string };
 type Stats = { state: string; stats: Row[] };
 
 /** Starts a run and returns at once: the ports are known now and open later. */
-export async function openLocust({ onEvent, neverStarts, ...options }: LocustOptions = {}) {
+export async function openLocust({ onEvent, ...options }: LocustOptions = {}) {
   const times = { ...TIMES, ...options };
   const masterPort = await findFreePort();
   const webPort = await findFreePort();
@@ -134,7 +132,6 @@ export async function openLocust({ onEvent, neverStarts, ...options }: LocustOpt
   async function run(signal: AbortSignal): Promise<void> {
     const pause = (ms: number) => sleep(ms, undefined, { signal });
     await pause(times.startMs);
-    if (neverStarts) return;
     await listen(master, '127.0.0.1', masterPort);
     tell('masterPortOpened');
     await pause(times.webDelayMs);

@@ -78,14 +78,8 @@ export function startWatcher(
 /** A pod of stand-ins around one watcher. */
 export type Pod = Awaited<ReturnType<typeof openPod>>;
 
-type PodOptions = {
-  readonly runMs?: number;
-  readonly faults?: Partial<ExporterFaults>;
-  readonly neverStarts?: boolean;
-};
-
-/** Opens a pod in which Locust runs for `runMs` and ends at once. */
-export async function openPod({ runMs = 600_000, faults = {}, neverStarts = false }: PodOptions = {}) {
+/** Opens a pod in which Locust runs until it is killed. */
+export async function openPod({ faults = {} }: { readonly faults?: Partial<ExporterFaults> } = {}) {
   await using opened = new AsyncDisposableStack();
   const folder = makeFolder();
   const messagePath = join(folder, 'termination-log');
@@ -94,13 +88,12 @@ export async function openPod({ runMs = 600_000, faults = {}, neverStarts = fals
     webDelayMs: 0,
     readyMs: 0,
     spawnMs: 0,
-    runMs,
+    runMs: 600_000,
     autoquitMs: 0,
     webCloseMs: 0,
     exitMs: 0,
     reportMs: 50,
     cacheMs: 0,
-    neverStarts,
   });
   opened.use(locust);
   const exporter = opened.use(await openExporter({ locustUrl: locust.webUrl, faults }));
