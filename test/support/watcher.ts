@@ -118,13 +118,14 @@ export async function openPod({ faults = {} }: { readonly faults?: Partial<Expor
   };
 }
 
+const SCRAPE_MS = 5_000;
+
 /** Scrapes, as Prometheus would, until the exporter is gone or the watcher has ended. */
 export async function scrapeToTheEnd({ exporter }: Pod, hasEnded = () => false): Promise<void> {
   while (exporter.isOpen && !hasEnded()) {
-    await fetch(`${exporter.url}/metrics`).then(
-      (answer) => answer.text(),
-      () => undefined,
-    );
+    // One that is cut off by the exporter's end may hang.
+    const scraped = fetch(`${exporter.url}/metrics`, { signal: AbortSignal.timeout(SCRAPE_MS) });
+    await scraped.then((answer) => answer.text()).catch(() => undefined);
   }
 }
 
