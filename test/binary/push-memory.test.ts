@@ -1,5 +1,5 @@
-// lastscrape and each real receiver: 3 MB that nobody scrapes get there whole; the built binary under the
-// manifests' memory limit, the sources, of which Node alone takes more, without.
+// lastscrape and each real receiver: 3 MB that is not scraped arrives whole; the built binary runs under the
+// manifests' memory limit, the sources without: Node alone takes more.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

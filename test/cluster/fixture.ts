@@ -86,7 +86,7 @@ const LEASE = { name: 'lastscrape-test', namespace: 'default' } as const;
 /** How long a lease counts that is not renewed: its run was killed. */
 const LEASE_MS = 120_000;
 
-/** Has this cluster to itself: two runs share the policies, and each begins by removing what it finds. */
+/** Takes the cluster for this run alone: two would share the policies, and each removes what it finds. */
 export async function claimCluster(cluster: Cluster): Promise<void> {
   const found = await cluster.kubectl(['get', 'lease', LEASE.name, '--namespace', LEASE.namespace, ...RENEWED_AT]);
   if (Date.now() - Date.parse(found) < LEASE_MS) {

@@ -82,7 +82,7 @@ function writeOpenMetrics(): string {
       for (let at = from; at <= to; at += 15) add(metric, labels === '' ? target : `${target},${labels}`, value, at);
     }
   }
-  // Somebody else's Locust, whose series have not the monitors' labels.
+  // Another Locust, whose series lack the monitors' labels.
   add('locust_requests_num_requests', 'namespace="shop",pod="other",method="",name="Aggregated"', '7', 0);
   add('locust_up', 'namespace="shop",pod="other"', '1', 0);
   for (const [pod, metric, container, values] of STATES) {
