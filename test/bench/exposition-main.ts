@@ -17,13 +17,15 @@ const holdMs = Number(holdText);
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
 let lookCount = 0;
-let connectionCount = 0;
+/** On which polls and scrapes came. */
+const connections = new Set<unknown>();
 
 const main = createSocketServer((socket) => socket.destroy());
 const exporter = createServer((request, response) => {
   switch (request.url) {
     case '/metrics':
       lookCount += 1;
+      connections.add(request.socket);
       response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
       if (holdMs === 0 && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) {
         response.setHeader('Content-Encoding', 'gzip');
@@ -39,7 +41,7 @@ const exporter = createServer((request, response) => {
       response.end(String(lookCount));
       break;
     case '/connections':
-      response.end(String(connectionCount));
+      response.end(String(connections.size));
       break;
     case '/end':
       body = sizes.isDown;
@@ -54,9 +56,6 @@ const exporter = createServer((request, response) => {
 });
 // A reader that polls every 5 s keeps its connection, as with Go's server.
 exporter.keepAliveTimeout = 0;
-exporter.on('connection', () => {
-  connectionCount += 1;
-});
 for (const server of [main, exporter]) {
   await listen(server);
 }

@@ -42,9 +42,7 @@ async function soak(): Promise<readonly string[]> {
       return [`Cannot finish the soak: only ${lookCount} looks within ${END_MS / 60_000} minutes`];
     if (lookCount >= WARM_UP_LOOK_COUNT) samples.push({ ...readCost(pid), descriptorCount: countDescriptors(pid) });
   }
-  // The other one is that of this process, which asks for the count.
-  const connectionCount = Number(await (await fetch(`${exposition.url}/connections`)).text()) - 1;
-  return judge(samples, connectionCount);
+  return judge(samples, Number(await (await fetch(`${exposition.url}/connections`)).text()));
 }
 
 function judge(samples: readonly Sample[], connectionCount: number): readonly string[] {
