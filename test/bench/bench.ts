@@ -118,7 +118,7 @@ function listBudgets({ programs: { lastscrape, empty }, growth, worksIn64Mebibyt
     ratio('resident memory / empty Node', 1.15, lastscrape.residentBytes, empty.residentBytes),
     ratio('anonymous memory / empty Node', 1.45, lastscrape.anonymousBytes, empty.anonymousBytes),
     {
-      // Of two times of some 30 ms: from 2.2 to 2.9 on the same machine. Only printed.
+      // Of two times of some 30 ms: from 2.2 to 2.9 on the same machine. Only printed; `npm run compare` judges the start.
       ...ratio('start to first poll / start of an empty Node', 2, lastscrape.warmStartSeconds, empty.warmStartSeconds),
       isJudged: false,
     },

@@ -12,17 +12,28 @@ export function writeFrontTables({ scrapes, memory }: FrontFigures): string {
   return [
     '### A scrape through the front',
     writeTable(
-      ['source', 'encoding', 'direct (ms)', 'through the front (ms)', 'CPU of lastscrape (ms)'],
+      [
+        'source',
+        'encoding',
+        'direct (ms)',
+        'bare relay (ms)',
+        'through the front (ms)',
+        'CPU of the relay (ms)',
+        'CPU of lastscrape (ms)',
+      ],
       scrapes.map((one) => [
         nameBytes(one.bodyBytes),
         one.encoding,
         milliseconds(one.directSeconds),
+        milliseconds(one.relaySeconds),
         milliseconds(one.frontSeconds),
+        milliseconds(one.relayCpuSeconds),
         milliseconds(one.frontCpuSeconds),
       ]),
     ),
     `Medians on ${process.platform} ${process.arch}, ${cpus().length} cores, each scrape over a kept connection, direct and through the front in turn, without own polls in between. ` +
       'The source sends its page as it lies in memory (for gzip it is packed each time, as promhttp does). ' +
+      'The bare relay is undici and node:http with the flags of the binary, and passes the pieces on as they are, without gzip. ' +
       'The CPU of lastscrape has in it what it does after the answer: it checks the page and packs it.',
     '### Memory with a front',
     writeTable(

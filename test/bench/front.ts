@@ -1,8 +1,11 @@
 // What a front costs: a scrape through it and a direct one in turn; memory and own polls with and without it,
 // scraped alike. That 30 MB pass it in 64 MiB is tested: test/binary/formats-memory.test.ts.
 
+import { once } from 'node:events';
 import { Agent, get } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { FLAGS } from '../../image/flags.ts';
 import { closedPort } from '../support/peer.ts';
 import { findMedian } from './median.ts';
 import { type Cost, readCost, readThreadSeconds } from './process-cost.ts';
@@ -31,11 +34,14 @@ export type FrontPlan = {
 
 export type Encoding = 'identity' | 'gzip';
 
-/** One kind of scrape, direct and through a front. */
+/** One kind of scrape: direct, through a relay that does nothing else, and through a front. */
 export type ScrapeCost = {
   readonly bodyBytes: number;
   readonly encoding: Encoding;
   readonly directSeconds: number;
+  /** The relay's are without gzip, which it does not do. */
+  readonly relaySeconds: number;
+  readonly relayCpuSeconds: number;
   readonly frontSeconds: number;
   /** CPU time of lastscrape for one through it. */
   readonly frontCpuSeconds: number;
@@ -120,6 +126,14 @@ async function startWatcher(
   return { running, exposition, url: hasFront ? `http://127.0.0.1:${port}/metrics` : `${exposition.url}/metrics` };
 }
 
+/** Starts relay-main.ts, with the flags of the binary. */
+async function openRelay(runner: Runner, source: string) {
+  const running = runner.start([process.execPath, ...FLAGS, join(import.meta.dirname, 'relay-main.ts'), source], {});
+  const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
+  const [, port = ''] = /^ready (\d+)$/m.exec(line) ?? [];
+  return { running, url: `http://127.0.0.1:${port}/` };
+}
+
 async function timeScrapes(
   runner: Runner,
   command: readonly string[],
@@ -129,23 +143,38 @@ async function timeScrapes(
   const exposition = await runner.openExposition(bodyBytes);
   const env = { LASTSCRAPE_POLL: NO_POLL };
   const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
+  const relay = await openRelay(runner, `${exposition.url}/metrics`);
   using client = openClient();
   await waitForFront(client, url);
   const costs: ScrapeCost[] = [];
   for (const encoding of ['identity', 'gzip'] as const) {
-    const [direct, front, cpu]: [number[], number[], number[]] = [[], [], []];
+    const taken = { direct: [] as number[], relay: [] as number[], front: [] as number[] };
+    const cpu = { relay: [] as number[], front: [] as number[] };
     for (let turn = 0; turn < count; turn += 1) {
-      direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
+      taken.direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
       await delay(PAUSE_MS);
-      const before = readThreadSeconds(running.pid);
-      front.push(await client.scrape(url, encoding));
-      // What it does afterwards with the answer belongs to it as well.
-      await delay(PAUSE_MS);
-      cpu.push(readThreadSeconds(running.pid) - before);
+      for (const [way, { pid }, at] of [
+        ['relay', relay.running, relay.url],
+        ['front', running, url],
+      ] as const) {
+        const before = readThreadSeconds(pid);
+        taken[way].push(await client.scrape(at, way === 'relay' ? 'identity' : encoding));
+        // What it does afterwards with the answer belongs to it as well.
+        await delay(PAUSE_MS);
+        cpu[way].push(readThreadSeconds(pid) - before);
+      }
     }
-    const [directSeconds, frontSeconds, frontCpuSeconds] = [findMedian(direct), findMedian(front), findMedian(cpu)];
-    costs.push({ bodyBytes, encoding, directSeconds, frontSeconds, frontCpuSeconds });
+    costs.push({
+      bodyBytes,
+      encoding,
+      directSeconds: findMedian(taken.direct),
+      relaySeconds: findMedian(taken.relay),
+      relayCpuSeconds: findMedian(cpu.relay),
+      frontSeconds: findMedian(taken.front),
+      frontCpuSeconds: findMedian(cpu.front),
+    });
   }
+  await stop(relay.running);
   await stop(running);
   await exposition.stop();
   return costs;
