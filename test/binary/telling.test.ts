@@ -174,6 +174,29 @@ test('a signal in the middle of a push that hangs: what is left of the grace cou
   assert.equal(pod.exporter.isOpen, false);
 });
 
+test('killed in the middle of a push and started again: it is pushed again', async () => {
+  await using pod = await openPod();
+  await using silent = await openPeer(() => {});
+  const { code } = await runToTheEnd(
+    pod,
+    { LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}` },
+    async ({ child }) => {
+      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
+      assert.equal(pod.message()['summary'], 'Unfinished: quitting');
+      child.kill('SIGKILL');
+    },
+  );
+  assert.equal(code, null);
+  await using gateway = await openHttp();
+  const again = await startWatcher({
+    ...pod.env,
+    LASTSCRAPE_TTL: '1s',
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+  }).ended;
+  assert.equal(readPush(again.report).result, 'accepted');
+  assert.equal(gateway.seen.length, 1);
+});
+
 test('a name service that never answers: the webhook is given up within the grace, and the process ends', {
   skip: gateNamespaces('test/binary/telling.test.ts'),
 }, async () => {
