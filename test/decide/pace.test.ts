@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginSeries } from '../../src/decide/evidence.ts';
 import type { Limits, Observation } from '../../src/decide/model.ts';
-import { findHoldEnd, findRunEnd, isPollDue, LAST_READ_MS, needsLastRead, nextObserve } from '../../src/decide/pace.ts';
+import { findRunEnd, isPollDue, LAST_READ_MS, needsLastRead, nextObserve } from '../../src/decide/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
 import { NO_SCRAPERS } from '../../src/decide/scrapers.ts';
 import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
@@ -28,14 +28,6 @@ function findNext(phase: WatchPhase, observation: Observation, rest: Partial<Fac
   };
   return nextObserve({ facts: { ...facts, ...rest }, phase }, { kind: 'observed', observation }, policy).atMs;
 }
-
-test('nextObserve() waits for the rest of POLL, and for four times as long as the observation took, 30 s at most', () => {
-  assert.equal(findNext(RUNNING, observe(10_000, 10_100)), 11_000);
-  assert.equal(findNext(RUNNING, observe(10_000, 10_200)), 11_000);
-  assert.equal(findNext(RUNNING, observe(10_000, 10_300)), 11_500);
-  assert.equal(findNext(RUNNING, observe(10_000, 17_000)), 45_000);
-  assert.equal(findNext(RUNNING, observe(10_000, 18_000)), 48_000);
-});
 
 test('nextObserve() comes every 500 ms once "done" was seen, or by POLL where that is shorter', () => {
   const done = beginSeries(observe(10_000), EMPTY_HISTORY);
@@ -96,13 +88,6 @@ test('isPollDue() is not where a scrape has read within the last POLL, nor while
   const slow = { beganAtMs: 0, endedAtMs: 15_000 };
   assert.equal(ask(44_999, { lastPoll: slow }), false);
   assert.equal(ask(45_000, { lastPoll: slow }), true, '30 s at most');
-});
-
-test('findHoldEnd() is settled by then, however short the TTL', () => {
-  const series = beginSeries(observe(10_000), EMPTY_HISTORY);
-  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 9_000, settleMs: 3_000 }), 19_000);
-  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, ttlMs: 1_000, settleMs: 3_000 }), 13_000);
-  assert.equal(findHoldEnd(series, { ...DEFAULT_LIMITS, scrapesWantedCount: 0 }), 13_000, 'no hold is asked for');
 });
 
 test('findRunEnd() waits for an end that is being settled, and for none that came when main had run for too long', () => {

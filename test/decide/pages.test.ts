@@ -57,8 +57,6 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
 }
 
 for (const row of [
-  'the rich answer is text | rich gets text | text | text: rich',
-  'the rich answer is rich | rich gets openMetrics | rich text | rich: rich',
   'the first rich read failed | fail rich | text | ',
   'text comes after that | fail rich, text gets text | rich text | text: text',
   'the second rich read is one | fail rich, text gets text, rich gets protobuf | rich text | text: text, rich: rich',
@@ -66,19 +64,11 @@ for (const row of [
   'the rich page is broken | unreadable rich, text gets text | text | text: text',
   'a later rich read failed | rich gets protobuf, fail rich | rich text | rich: rich',
   'the rich page is large | text gets text, rich gets protobuf 17 | text | ',
-  'it gets its page | rich gets text, use om, om gets openMetrics | om | om: om',
-  'it gets text | rich gets text, use om, om gets text | om | om: om after rich',
-  'two get the same | use om, om gets text, use text, text gets text | text om | om: om, text: text after om',
-  'an answer comes that is not asked for any more | use om, om gets text, text gets text | om | om: om',
-  'a page is cut once | use om, unreadable om, om gets openMetrics | om | om: om',
   'a page is unreadable twice | use om, om gets protobuf, unreadable om, unreadable om | om text | om: om',
   'it stays so | use om, unreadable om, unreadable om, unreadable om, text gets text | om text | text: text | pageUnreadable',
-  'main ends | use om, om gets openMetrics, use text, ending | om | om: om',
   'it ends before anything came | ending, use om, om gets openMetrics | om | om: om',
   'an answer lacks what vanished | rich gets text, use om, ending, om gets protobuf | text | text: rich',
-  'an answer lacks nothing | rich gets text, use om, ending, om gets protobuf 1 whole | text om | text: rich, om: om',
   'two do not fit | use a, a gets text 20, use b, b gets protobuf 20, b gets protobuf 20 | a | a: a | formatLeftOut',
-  'the first grows | use a, a gets text, use b, b gets protobuf, a gets text 40, b gets protobuf | a | a: a | formatLeftOut',
   'two fit | use a, a gets text 10, use b, b gets protobuf 15, b gets protobuf 15 | b a | a: a, b: b',
   'the one that fits is asked for no more | use a, a gets text 20, use b, b gets protobuf 20, later, use b, b gets protobuf 20 | b | b: b | formatLeftOut',
 ]) {

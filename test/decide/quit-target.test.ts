@@ -4,10 +4,7 @@ import {
   type Answer,
   ASK_TIMEOUT_MS,
   beginTarget,
-  DISABLED_MS,
   nextTargetMove,
-  SHARE_MIN_MS,
-  shortenTarget,
   type TargetEvent,
   type TargetMove,
   type TargetState,
@@ -130,14 +127,6 @@ test('nextTargetMove() keeps an answer that says something when a later request 
   assert.deepEqual(play(begin(0, 10_000, null, 1), [LOST], 'open').state.answer, LOST);
 });
 
-test('nextTargetMove() never takes a refused quit port for gone while the service answers', () => {
-  const { result, nowMs, asked } = play(begin(0, 60_000, null, 1), [DISABLED], 'open');
-  assert.equal(result, 'failed');
-  assert.ok(nowMs >= DISABLED_MS && nowMs < DISABLED_MS + 1_000, `it gave up after ${nowMs} ms`);
-  assert.ok(asked.length >= 3, 'it may still be starting: asked again');
-  assert.equal(play(begin(0, 3_000, null, 1), [DISABLED], 'unknown').nowMs, 3_010, 'never past the time-out');
-});
-
 test('nextTargetMove() gives a closed quit port up 10 s after it was first seen, whenever that was', () => {
   for (const startMs of [0, 500_000]) {
     const asked = nextTargetMove(
@@ -156,12 +145,6 @@ test('nextTargetMove() rarely probes a service that was not asked', () => {
   const begun = nextTargetMove(begin(0, 30_000, null, 1), { kind: 'begun' }, 0);
   const asked = nextTargetMove(begun.state, { kind: 'asked', answer: DISABLED, hint: '' }, 0);
   assert.deepEqual(asked.move, { kind: 'probe', atMs: 500, timeoutMs: 1_000 });
-});
-
-test('nextTargetMove() gives a target whose quit port is closed the time that it needs to go', () => {
-  const { result, nowMs } = play(begin(0, 60_000, null, 1, 30_000), [DISABLED], 'open');
-  assert.equal(result, 'failed');
-  assert.ok(nowMs >= 30_000 && nowMs < 31_000, `it gave up after ${nowMs} ms`);
 });
 
 test('nextTargetMove() forgets a closed quit port when the target answers after all', () => {
@@ -191,19 +174,6 @@ test('nextTargetMove() does not ask a target again that took the request, before
   }
 });
 
-test('beginTarget() gives each target its share of what is left until the end of all quitting', () => {
-  assert.deepEqual([begin(1_000, 30_000, null, 3).endsByMs, begin(1_000, 30_000, 4_000, 3).endsByMs], [31_000, 2_000]);
-  assert.equal(begin(1_000, 500, 4_000, 3).endsByMs, 1_500);
-  assert.equal(begin(5_000, 30_000, 4_000, 2).endsByMs, 5_000 + SHARE_MIN_MS, 'no time is left, and it is still asked');
-});
-
-test('shortenTarget() never gives a target more time than it had', () => {
-  const shorten = (each: TargetState, nowMs: number, quitByMs: number) =>
-    shortenTarget(each, { nowMs, quitByMs, leftCount: 1, quitTimeoutMs: 0 });
-  const state = begin(0, 2_000, null, 1);
-  assert.deepEqual([shorten(state, 1_000, 60_000).endsByMs, shorten(state, 1_000, 1_500).endsByMs], [2_000, 1_500]);
-});
-
 test('nextTargetMove() forces at half and at three quarters of the time what did not take the request', () => {
   const answers: readonly (readonly [Answer, readonly number[]])[] = [
     [{ kind: 'failed', why: 'timed out', wasSent: true }, [15, 23]],
@@ -226,17 +196,6 @@ test('nextTargetMove() forces at half and at three quarters of the time what did
   assert.deepEqual(never.forced, [], 'a target that cannot be forced');
 });
 
-test('nextTargetMove() forces once where that turns out to be impossible', () => {
-  const timedOut: Answer = { kind: 'failed', why: 'timed out', wasSent: true };
-  assert.equal(play(begin(0, 30_000, null, 1, 0, true), [timedOut], 'open', 0, false).forced.length, 1);
-});
-
-test('nextTargetMove() gives a request no more than the time until it forces', () => {
-  const { move } = nextTargetMove(begin(0, 6_000, null, 1, 0, true), { kind: 'begun' }, 0);
-  assert.deepEqual(move, { kind: 'ask', timeoutMs: 3_000 });
-  assert.deepEqual(nextTargetMove(begin(0, 6_000, null, 1), { kind: 'begun' }, 0).move.kind, 'ask');
-});
-
 test('nextTargetMove() takes what was forced and is gone for stopped, whatever it had answered', () => {
   const begun = nextTargetMove(begin(0, 10_000, null, 1, 0, true), { kind: 'begun' }, 0).state;
   const asked = nextTargetMove(begun, { kind: 'asked', answer: { kind: 'disabled', port: 80 }, hint: '' }, 10).state;
@@ -257,14 +216,6 @@ test('nextTargetMove() takes what refuses for already gone where it was not forc
   const tried = nextTargetMove(begun, notForced, 10).state;
   const { move } = nextTargetMove(tried, { kind: 'probed', probe: 'refused' }, 20);
   assert.deepEqual(move, { kind: 'ended', result: 'alreadyGone', hint: '' });
-});
-
-test('nextTargetMove() gives a probe no more than what is left, and a little where nothing is', () => {
-  const asked = nextTargetMove(begin(0, 700, null, 1), { kind: 'begun' }, 0);
-  const first = nextTargetMove(asked.state, { kind: 'asked', answer: OK, hint: '' }, 100);
-  assert.deepEqual(first.move, { kind: 'probe', atMs: 120, timeoutMs: 580 });
-  const last = nextTargetMove(first.state, { kind: 'asked', answer: OK, hint: '' }, 700);
-  assert.deepEqual(last.move, { kind: 'probe', atMs: 700, timeoutMs: 100 });
 });
 
 test('nextTargetMove() says with the hint why a target was not forced', () => {

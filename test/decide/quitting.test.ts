@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '../../src/decide/model.ts';
-import { beginQuitting, decideQuitEvent, QUIT_MIN_MS, type WatchEnd } from '../../src/decide/quitting.ts';
+import { beginQuitting, decideQuitEvent, type WatchEnd } from '../../src/decide/quitting.ts';
 import { initialState, type QuitEnd, type QuitEvent } from '../../src/decide/state.ts';
 import { POLICY, QUITTING, readQuitting } from './phases.ts';
 
@@ -20,32 +20,6 @@ const EVENTS: Readonly<Record<string, readonly [QuitEvent, readonly unknown[]]>>
     { kind: 'asked', atMs: 10, terminatedAtMs: null, answer: { kind: 'dropped' }, hint: '', leaves: {} },
     [{ id: 'targetAsked', fields: { target: 'envoy', kind: 'dropped' } }],
   ],
-  'a signal that went to processes, with what it leaves behind': [
-    {
-      kind: 'asked',
-      atMs: 10,
-      terminatedAtMs: null,
-      answer: { kind: 'signalled', signal: 'TERM', pids: [7] },
-      hint: '',
-      leaves: LEAVES,
-    },
-    [
-      { id: 'targetSignalled', fields: { target: 'envoy', signal: 'TERM', pids: [7], exitCode: 143 } },
-      { id: 'targetAsked', fields: { target: 'envoy', kind: 'signalled', signal: 'TERM', pids: [7] } },
-    ],
-  ],
-  'no signal where every process has its own already': [
-    {
-      kind: 'asked',
-      atMs: 10,
-      terminatedAtMs: null,
-      answer: { kind: 'signalled', signal: 'TERM', pids: [] },
-      hint: '',
-      leaves: LEAVES,
-    },
-    [{ id: 'targetAsked', fields: { target: 'envoy', kind: 'signalled', signal: 'TERM', pids: [] } }],
-  ],
-  'nothing of a probe': [{ kind: 'probed', atMs: 10, terminatedAtMs: null, probe: 'open' }, []],
   'that it was forced': [
     {
       kind: 'forced',
@@ -139,20 +113,4 @@ test('beginQuitting() closes the front, pushes, declares itself dead, quits, cal
   assert.deepEqual(listEffects({ ...ALL, isDryRun: true }), ['closeFront', 'push', 'callWebhook', 'done']);
   assert.deepEqual(listEffects(ALL, { outcome: 'neverStarted' }), closed.toSpliced(1, 1), 'nothing to push');
   assert.deepEqual(listEffects(POLICY), ['done']);
-});
-
-test('a target has its whole time from the end of what comes before it, a signal or not', () => {
-  const grace = { ...ALL, limits: { ...ALL.limits, terminationGraceMs: 0 } };
-  let decision = beginQuitting({ ...initialState(0).facts, terminatedAtMs: 0 }, { ...QUITTING, sinceMs: 0 }, [], grace);
-  for (const [kind, atMs] of [
-    ['closeFront', 900],
-    ['push', 1_700],
-    ['declareDead', 2_500],
-  ] as const) {
-    assert.ok(decision.kind === 'quitting' && decision.next.kind === kind);
-    decision = decideQuitEvent(decision.state, { ...(ENDS[kind] as QuitEnd), atMs, terminatedAtMs: 0 }, grace);
-  }
-  const { push, target } = readQuitting(decision.state);
-  assert.deepEqual(push, { to: 'otlp', result: 'accepted', seconds: 0.8 }, 'what the push itself took');
-  assert.equal(target?.endsByMs, 2_500 + QUIT_MIN_MS / 2, 'its half of the least that quitting has');
 });

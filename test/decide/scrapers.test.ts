@@ -68,30 +68,6 @@ test('addScrape() distinguishes scrapers by address, and by User-Agent', () => {
   assert.deepEqual([front.knownCount, front.scrapesCount], [3, 4]);
 });
 
-test('addScrape() distinguishes connections only if they are open at the same time', () => {
-  const two = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2, openConnections: [1] })]);
-  assert.deepEqual(listIds(two), [1, 2]);
-  const one = addAll([scrapeBy('a', 0), scrapeBy('a', 1, { connection: 2 })]);
-  const connections = one.scrapers.map(({ id, connection }) => [id, connection]);
-  assert.deepEqual(connections, [[1, 2]]);
-  const back = addRequest(two, scrapeBy('a', 2, { connection: 3, openConnections: [2] }));
-  assert.deepEqual([back.isNew, listIds(back.front)], [false, [1, 2]], 'the one whose connection has ended');
-  const third = addRequest(two, scrapeBy('a', 2, { connection: 3, openConnections: [1, 2] }));
-  assert.deepEqual(listIds(third.front), [1, 2, 3]);
-});
-
-test('addScrape() takes a new connection for that scraper which is due', () => {
-  const open = { 1: [2], 2: [1] } as const;
-  const by = (connection: 1 | 2, atMs: number) =>
-    scrapeBy('a', atMs, { connection, openConnections: open[connection] });
-  const two = addAll([by(1, 0), by(2, 4_000), by(1, 10_000), by(2, 14_000)]);
-  const reconnect = (atMs: number) =>
-    addScrape(two, scrapeBy('a', atMs, { connection: 9 })).scrapers.find(({ connection }) => connection === 9);
-  assert.deepEqual([reconnect(20_100)?.id, reconnect(23_900)?.id], [1, 2]);
-  assert.equal(reconnect(19_000)?.id, 1, 'somewhat early');
-  assert.equal(reconnect(30_100)?.id, 1, 'it left one out');
-});
-
 test('addScrape() guesses an unknown interval from the others', () => {
   const two = [scrapeBy('a', 0), scrapeBy('a', 4_000, { connection: 2, openConnections: [1] })];
   const takes = (front: FrontFacts, atMs: number) =>
@@ -122,12 +98,6 @@ const listLiving = ({ scrapers }: FrontFacts, nowMs: number) =>
     .map(({ address }) => address)
     .join('');
 
-test('findLiving() gives one that was seen once 2.5 of the median of the intervals of the others', () => {
-  const others = [scrapeBy('a', 0), scrapeBy('b', 0), scrapeBy('c', 0), scrapeBy('a', 5_000), scrapeBy('b', 10_000)];
-  const front = addAll([...others, scrapeBy('c', 30_000), scrapeBy('d', 30_000)]);
-  assert.deepEqual([listLiving(front, 55_000), listLiving(front, 55_001)], ['cd', 'c']);
-});
-
 test('addStandstill() is no silence, but for what came before it, and no interval', () => {
   const scrapes = [scrapeBy('a', 0), scrapeBy('a', 10_000), scrapeBy('b', 5_000), scrapeBy('b', 15_000)];
   // The pause that should have ended at 40 s began at 20 s.
@@ -144,19 +114,6 @@ test('addStandstill() is no silence, but for what came before it, and no interva
   assert.deepEqual([again.scrapers[0]?.gapsMs, again.scrapers[0]?.deafMs], [[10_000], 0], 'it shows no interval');
   const served = addScrape(deaf, scrapeBy('a', 10_000));
   assert.equal(served.scrapers[0]?.deafMs, 40_000, 'an answer to the request before is no news of its scraper');
-});
-
-test('a process that was late throughout does not take 15 s for less, and gives up no scraper for it', () => {
-  let front = NO_SCRAPERS;
-  for (let second = 0; second < 60; second++) {
-    const dueMs = second * 1_000;
-    if (second % 15 === 0) front = addRequest(front, scrapeBy('a', dueMs + 10)).front;
-    if (second % 15 === 5) front = addRequest(front, scrapeBy('b', dueMs + 10)).front;
-    front = { ...addStandstill(front, { knownFromMs: dueMs, toMs: dueMs + 600 }), observedAtMs: dueMs + 610 };
-  }
-  const taken = addScrape(front, scrapeBy('a', 60_100));
-  const { isReached, givenUp } = judgeTurnout(taken, { endedAtMs: 59_610, nowMs: 64_000, limits: LIMITS });
-  assert.deepEqual([isReached, givenUp.length], [false, 0], 'b comes at 65 s');
 });
 
 test('addScrape() remembers 64 scrapers, and forgets the one that was silent for longest', () => {

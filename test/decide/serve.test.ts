@@ -9,7 +9,6 @@ import {
   chooseAnswer,
   findVanishedFate,
   type MainView,
-  observeSource,
   type SourceKind,
   type SourceResult,
   type SourceState,
@@ -19,7 +18,7 @@ import {
   viewMain,
 } from '../../src/decide/serve.ts';
 import { initialState, type Phase, type Series, type State } from '../../src/decide/state.ts';
-import { HOLDING, QUITTING, RUNNING } from './phases.ts';
+import { HOLDING, QUITTING } from './phases.ts';
 
 const SERIES: Series = {
   sinceMs: 5_000,
@@ -28,12 +27,10 @@ const SERIES: Series = {
   isExporterRestarted: false,
   hasAnswered: true,
 };
-const HELD: Phase = { ...HOLDING, mainEndedAtMs: 5_000 };
 const NEVER_STARTED: Phase = { ...QUITTING, outcome: 'neverStarted', because: 'startTimeout', mainEndedAtMs: null };
 
 /** Main as the front sees it in a phase. */
 const VIEWS: readonly (readonly [string, Phase, Partial<State['facts']>, MainView])[] = [
-  ['nothing was seen', { kind: 'waiting', done: null }, {}, { main: 'living', wasAlive: false, endedAtMs: null }],
   [
     'a port that is not open yet is no end',
     { kind: 'waiting', done: SERIES },
@@ -46,26 +43,6 @@ const VIEWS: readonly (readonly [string, Phase, Partial<State['facts']>, MainVie
     { wasAliveBefore: true },
     { main: 'ending', wasAlive: true, endedAtMs: null },
   ],
-  [
-    'it was alive before this watch began, and its end is not seen yet',
-    { kind: 'waiting', done: null },
-    { wasAliveBefore: true },
-    { main: 'living', wasAlive: true, endedAtMs: null },
-  ],
-  ['it runs', RUNNING, { aliveSinceMs: 0 }, { main: 'living', wasAlive: true, endedAtMs: null }],
-  [
-    'its end was seen once',
-    { ...RUNNING, done: SERIES },
-    { aliveSinceMs: 0 },
-    { main: 'ending', wasAlive: true, endedAtMs: null },
-  ],
-  [
-    'its end was seen, but for a metric that cannot be read',
-    { ...RUNNING, others: SERIES },
-    { aliveSinceMs: 0 },
-    { main: 'ending', wasAlive: true, endedAtMs: null },
-  ],
-  ['the hold', HELD, { aliveSinceMs: 0 }, { main: 'ended', wasAlive: true, endedAtMs: 5_000 }],
   [
     'the hold, but for answers in flight',
     { ...HOLDING, mainEndedAtMs: 5_000, scrapedAtMs: 7_000 },
@@ -159,46 +136,20 @@ function play(kind: SourceKind, steps: readonly Step[]): { readonly state: Sourc
 }
 
 const BECOMES: readonly (readonly [what: string, SourceKind, steps: readonly Step[], becomes: string])[] = [
-  ['while main lives', 'program', ['living', { up: 1 }], 'renewed'],
   ['without a metric', 'program', ['living', {}], 'renewed'],
   ['that shows the end, before any observation has', 'program', ['living', { up: 0 }], 'joined'],
   ['of 0 before main began', 'program', ['unborn', { up: 0 }], 'renewed'],
   ['whose metric cannot be read', 'program', ['living', { up: null }], 'renewed'],
   ['of a Locust that answered late or half', 'locust', ['living', { up: null }], 'joined'],
-  ['while the end is being proven', 'program', ['ending', { up: 1 }], 'joined'],
-  ['after the end', 'program', ['ended', {}], 'joined'],
-  ['of a program restarted after the end', 'program', ['living', { count: 7 }, 'ended', { count: 1 }], 'ignored'],
-  ['of one whose counter is as high again', 'program', ['ended', { count: 7 }, { count: 1 }, { count: 9 }], 'ignored'],
-  ['of one whose restart and end come together', 'program', ['living', { count: 7 }, { count: 1, up: 0 }], 'ignored'],
-  ['of one restarted before', 'program', ['living', { count: 7 }, { count: 1 }, 'ended', { count: 2 }], 'joined'],
   ['of one that refused while the end is proven', 'program', ['living', {}, 'ending', 'refused', {}], 'ignored'],
-  ['of one that comes up after the end', 'program', ['ended', 'refused', {}], 'joined'],
   ['that may be cut and lacks families', 'program', ['living', {}, { isShort: true }], 'provisional'],
-  ['that may be cut, of one restarted', 'program', ['ended', { count: 7 }, { count: 1, isShort: true }], 'ignored'],
   ['older than one not kept', 'program', ['ended', { count: 7 }, { count: 9, isShort: true }, { count: 8 }], 'joined'],
-  ['once main lives again', 'program', ['ended', { count: 7 }, { count: 1 }, 'living', { count: 2 }], 'renewed'],
-  ['of a file that was missing', 'files', ['living', {}, 'ended', 'refused', {}], 'joined'],
 ];
 for (const [what, kind, steps, becomes] of BECOMES) {
   test(`takeAnswer(): an answer ${what} is ${becomes}`, () => {
     assert.equal(play(kind, steps).becomes, becomes);
   });
 }
-
-test('an answer that is ignored is no sign of the source, and judged by nothing', () => {
-  const { state } = play('program', ['living', { count: 7, judged: 7 }, 'ended', { count: 1, judged: 1 }]);
-  assert.deepEqual(observeSource(state, 2), {
-    answeredAtMs: 1,
-    inFlightCount: 2,
-    thresholds: [{ kind: 'value', value: 7 }],
-  });
-  assert.deepEqual(observeSource(beginSource('program'), 0), { answeredAtMs: null, inFlightCount: 0 });
-});
-
-test('an answer that is provisional is no sign of the source, and judged by nothing', () => {
-  const { state } = play('program', ['living', { judged: 7 }, { judged: 1, isShort: true }]);
-  assert.deepEqual([state.answeredAtMs, state.thresholds], [1, [{ kind: 'value', value: 7 }]]);
-});
 
 test('a program that refused after the end is gone until main lives again; a file never is', () => {
   const TABLE: readonly (readonly [SourceKind, readonly Step[], boolean])[] = [
@@ -226,16 +177,6 @@ test('takeAnswer() takes nothing back by an answer whose read began before anoth
   assert.deepEqual(older.state.thresholds, [{ kind: 'value', value: 5 }]);
   assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
 });
-
-test('takeAnswer() keeps what is judged where an answer has none of it', () => {
-  const { state } = play('program', ['living', { judged: 7 }]);
-  for (const exporter of [{ kind: 'none' }, { kind: 'answered', scrapes: null, totals: NO_TOTALS }] as const) {
-    const taken = takeAnswer(state, { readAtMs: 9, metrics: [], exporter });
-    assert.deepEqual(taken.state.thresholds, [{ kind: 'value', value: 7 }]);
-  }
-});
-
-const NO_TOTALS = { requests: null, failures: null, users: null };
 
 test('findVanishedFate(): the end restores what vanished shortly before it, a new life forgets it', () => {
   const TABLE: readonly (readonly [Main, Main, string | null])[] = [

@@ -28,12 +28,6 @@ function observe(atMs: number, kind: 'alive' | 'done'): Observation {
   };
 }
 
-test('begin() observes at once', () => {
-  const { state, next } = begin(1_000, POLICY);
-  assert.equal(state.phase.kind, 'waiting');
-  assert.deepEqual(next, { kind: 'observe', atMs: 1_000, readByMs: 601_000, isFresh: false });
-});
-
 test('step() reports the first signal once, and observes at once', () => {
   const told = watch(begin(0, POLICY).state, { kind: 'signalled', atMs: 500 });
   assert.ok(told.kind === 'watching');

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
-import { findWatchEnd } from '../../src/decide/model.ts';
-import { beginQuitting, decideQuitEvent, findWebhookIndex, isPushDue, reportPush } from '../../src/decide/quitting.ts';
+import { beginQuitting, decideQuitEvent, isPushDue, reportPush } from '../../src/decide/quitting.ts';
 import { initialState } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
 import { POLICY, QUITTING } from './phases.ts';
@@ -15,21 +14,10 @@ const quitting = (outcome: HoldOutcome, scrapesSeenCount: number | null) => ({ o
 
 /** Outcome, scrapes wanted and seen, whether it is due with `expired`, and with `always`. */
 const DUE: readonly (readonly [HoldOutcome, Limits['scrapesWantedCount'], number | null, boolean, boolean])[] = [
-  ['scraped', 1, 1, false, true],
-  ['expired', 1, 0, true, true],
-  ['expired', 2, 1, true, true],
-  ['expired', 1, null, true, true],
-  ['terminated', 1, 0, true, true],
-  ['terminated', 1, null, true, true],
-  ['exporterGone', 1, null, true, true],
-  ['released', 1, null, true, true],
   ['released', 0, null, false, true],
-  ['timedOut', 1, 0, true, true],
   ['timedOut', 1, 1, false, true],
   ['timedOut', 2, 1, true, true],
   ['timedOut', 'auto', 1, true, true],
-  ['timedOut', 1, null, true, true],
-  ['neverStarted', 1, null, false, false],
 ];
 for (const [outcome, scrapesWantedCount, seen, expired, always] of DUE) {
   test(`isPushDue() is ${expired} by default, and ${always} with always: ${outcome}, ${seen} of ${scrapesWantedCount}`, () => {
@@ -40,13 +28,6 @@ for (const [outcome, scrapesWantedCount, seen, expired, always] of DUE) {
     assert.equal(isPushDue(quitting(outcome, seen), { ...POLICY, limits }), false);
   });
 }
-
-test('findWebhookIndex() is before the first proxy of a mesh, else behind all targets', () => {
-  assert.equal(findWebhookIndex({ ...POLICY, targets: [] }), 0);
-  assert.equal(findWebhookIndex({ ...POLICY, targets: [target('a'), target('b')] }), 2);
-  const shown = findWebhookIndex({ ...POLICY, targets: [target('a'), target('istio', true), target('envoy', true)] });
-  assert.equal(shown, 1);
-});
 
 test('after a signal a push keeps a second for targets and one for a webhook; a webhook one for targets', () => {
   const limits = { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 };
@@ -63,12 +44,6 @@ test('after a signal a push keeps a second for targets and one for a webhook; a 
   assert.deepEqual(graces({ hasWebhook: true }), [24_000, 25_000]);
   assert.deepEqual(graces({ targets: [target('a', true), target('b')], hasWebhook: true }), [23_000, 24_000]);
   assert.deepEqual(graces({ targets: [target('a')], limits: { ...limits, terminationGraceMs: 0 } }), [0, null]);
-});
-
-test('findWatchEnd() leaves the reserve of the grace, and never less than nothing', () => {
-  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 25_000 }), 26_000);
-  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 25_000, reserveMs: 5_000 }), 21_000);
-  assert.equal(findWatchEnd(1_000, { ...DEFAULT_LIMITS, terminationGraceMs: 2_000, reserveMs: 5_000 }), 1_000);
 });
 
 test('reportPush() cuts a long reason', () => {

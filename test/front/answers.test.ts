@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { OwnValues } from '../../src/exposition/own-families.ts';
 import { serveGrowing, serveWhole } from '../../src/front/answers.ts';
 import { openBody } from '../../src/snapshot/body.ts';
+import { readPieces } from '../support/pieces.ts';
 
 const VALUES: OwnValues = {
   isSourceUp: true,
@@ -13,9 +14,7 @@ const VALUES: OwnValues = {
 };
 
 async function readAll(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-  const read: Uint8Array[] = [];
-  for await (const piece of pieces) read.push(piece);
-  return Buffer.concat(read).toString();
+  return String(await readPieces(pieces));
 }
 
 test('serveGrowing() leaves a family of ours out that the source has, wherever its pieces are cut', async () => {

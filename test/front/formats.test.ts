@@ -1,56 +1,25 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
-import type { LogEntry } from '../../src/decide/messages.ts';
+import { test } from 'node:test';
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/pages.ts';
-import type { MainView } from '../../src/decide/serve.ts';
 import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
-import { type FrontParts, openFront } from '../../src/front/front.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { type Answer, hang, openSource, reply, type Scraped, scrape } from './source.ts';
+import { ENDED, LIVING, NEVER, openWorld, readNewest, turn, type World } from './front-world.ts';
+import { ACCEPTS as ACCEPTS_OF_OTHERS, END_LINE, TYPES, writeFamily } from './simulation/page.ts';
+import { type Answer, hang, reply, type Scraped } from './source.ts';
 
-const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
-const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
-const POLL_MS = 1_000;
-
-const TYPES: Readonly<Record<Format, string>> = {
-  text: 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores',
-  openMetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
-  protobuf: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
-};
 const ACCEPTS: Readonly<Record<Format, string>> = {
   text: 'text/plain;version=1.0.0;escaping=allow-utf-8,*/*;q=0.1',
-  openMetrics: 'application/openmetrics-text;version=1.0.0',
-  protobuf: `${TYPES.protobuf};q=0.6,text/plain;version=0.0.4;q=0.5`,
+  ...ACCEPTS_OF_OTHERS,
 };
 const FORMATS = Object.keys(TYPES) as readonly Format[];
 
 /** A page of counters, by family. */
 type Numbers = Readonly<Record<string, number>>;
 
-function field(number: number, bytes: string): string {
-  return encodeVarint(number * 8 + 2) + encodeBytes(bytes);
-}
-
 function writePage(format: Format, numbers: Numbers): Buffer {
-  const rows = Object.entries(numbers);
-  if (format === 'protobuf') {
-    const value = (number: number) => Buffer.from(new Float64Array([number]).buffer).toString('latin1');
-    const metric = (number: number) => field(4, field(3, `${encodeVarint(9)}${value(number)}`));
-    return Buffer.from(
-      rows.map(([name, number]) => encodeBytes(field(1, `${name}_total`) + metric(number))).join(''),
-      'latin1',
-    );
-  }
-  const isOpen = format === 'openMetrics';
-  const lines = rows.map(([name, number]) =>
-    isOpen
-      ? `# TYPE ${name} counter\n# UNIT ${name} rows\n${name}_total ${number} # {trace_id="1"} 1 1.5\n`
-      : `# TYPE ${name}_total counter\n${name}_total ${number}\n`,
-  );
-  return Buffer.from(lines.join('') + (isOpen ? '# EOF\n' : ''));
+  const families = Object.entries(numbers).map(([name, value]) => writeFamily(format, `${name}_total`, value));
+  return Buffer.from(families.join('') + (format === 'openMetrics' ? END_LINE : ''), 'latin1');
 }
 
 /** Answers as client_golang does: in the format that is asked for first. */
@@ -61,42 +30,6 @@ function negotiate(numbers: Numbers, asked: string[] = []): Answer {
     reply(writePage(format, numbers), { type: TYPES[format] })(socket, number, accept);
   };
 }
-
-async function openWorld(t: TestContext, options: Partial<FrontParts> = {}) {
-  const source = await openSource();
-  const clock = new VirtualClock(1_000);
-  const log: LogEntry[] = [];
-  const opened = await openFront({
-    at: { host: '127.0.0.1', port: 0 },
-    url: source.url,
-    metricNames: [],
-    ...options,
-    pollMs: POLL_MS,
-    clock,
-    toUnixSeconds: (atMs) => atMs / 1000,
-    log: (entry) => log.push(entry),
-  });
-  assert.ok(opened.kind === 'open');
-  const { front } = opened;
-  t.after(async () => {
-    await front.close();
-    await source[Symbol.asyncDispose]();
-  });
-  front.tell(LIVING);
-  return {
-    front,
-    source,
-    clock,
-    log,
-    ask: (accept: string, isScraper = true) => scrape(front.port, { headers: { accept }, isScraper }),
-    post: () => scrape(front.port, { path: '/-/snapshot', method: 'POST' }),
-  };
-}
-
-type World = Awaited<ReturnType<typeof openWorld>>;
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-const never = new AbortController().signal;
 
 /** What the source's part of an answer is, byte for byte; checks that all of it is what its type says. */
 function readWhole({ status, bytes, headers, isWhole }: Scraped): { format: Format; page: Buffer; names: string[] } {
@@ -198,7 +131,7 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   await useFormats(world, FORMATS);
   asked.length = 0;
   clock.advance(30_000);
-  await front.readExporter(never);
+  await front.readExporter(NEVER);
   while (asked.length < 3) await turn();
   const newestFirst = FORMATS.map((format) => ACCEPTS[format]).toReversed();
   assert.deepEqual(asked, newestFirst);
@@ -208,7 +141,7 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   assert.equal((await world.post()).text, 'kept\n');
   assert.deepEqual(asked.toSorted(), newestFirst.toSorted());
   asked.length = 0;
-  await front.readExporter(never, true);
+  await front.readExporter(NEVER, true);
   assert.deepEqual(asked, newestFirst, 'the last read');
   front.tell(ENDED);
   await source.stop();
@@ -270,7 +203,7 @@ for (const main of ['living', 'ending'] as const) {
   test(`of a program that always answers in text the newest page is served and pushed: ${main}`, async (t) => {
     const { source, front, clock, ask } = await openWorld(t, { selectors: [{ name: 'rows_total', labels: [] }] });
     source.answer = reply(writePage('text', { rows: 0, users: 2 }), { type: TYPES.text });
-    await front.readExporter(never, true);
+    await front.readExporter(NEVER, true);
     clock.advance(1);
     source.answer = async (...all) => {
       front.tell({ ...LIVING, main });
@@ -284,9 +217,7 @@ for (const main of ['living', 'ending'] as const) {
     for (const accept of [TEXT_ACCEPT, ACCEPTS.openMetrics]) {
       assert.deepEqual(readWhole(await ask(accept)).page, wanted);
     }
-    const pieces: Uint8Array[] = [];
-    for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(piece);
-    assert.deepEqual(Buffer.concat(pieces), wanted);
+    assert.equal(await readNewest({ front }), String(wanted));
   });
 }
 
@@ -317,7 +248,7 @@ test('a page begins at the end with what was asked for before, unless it lacks w
   ] as const) {
     const { source, front, ask } = await openWorld(t);
     source.answer = negotiate({ rows: 1, users: 2 });
-    await front.readExporter(never, true);
+    await front.readExporter(NEVER, true);
     source.answer = (...all) => {
       front.tell({ ...LIVING, main: 'ending' });
       negotiate(numbers)(...all);
@@ -357,24 +288,6 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
   assert.deepEqual(asked, [RICH_ACCEPT]);
   await world.post();
   assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
-});
-
-test('who comes only after the end gets the rich page where it takes that, else text', async (t) => {
-  const world = await openWorld(t);
-  const { source, front, ask } = world;
-  const asked: string[] = [];
-  source.answer = (socket, number, accept = '') => {
-    asked.push(accept);
-    const kept = accept === RICH_ACCEPT ? 'protobuf' : 'text';
-    reply(writePage(kept, { rows: 1 }), { type: TYPES[kept] })(socket, number, accept);
-  };
-  assert.equal((await world.post()).text, 'kept\n');
-  assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT]);
-  front.tell(ENDED);
-  await source.stop();
-  assert.equal(readWhole(await ask(`${TYPES.protobuf};q=0.3,${TYPES.text}`)).format, 'protobuf');
-  for (const accept of [`${TYPES.protobuf};q=0.0,*/*`, `${TYPES.openMetrics},*/*`])
-    assert.equal(readWhole(await ask(accept)).format, 'text', accept);
 });
 
 test('a program that fails while it starts is asked for the rich page again, once', async (t) => {
@@ -468,9 +381,7 @@ for (const [what, answer, shownCount] of [
     await source.requests(requestsCount + 1);
     if (answer === hang) clock.advance(1_000);
     await retired;
-    const pieces: Uint8Array[] = [];
-    for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(Buffer.from(piece));
-    assert.deepEqual(Buffer.concat(pieces), writePage('text', { rows: shownCount }));
+    assert.equal(await readNewest({ front }), String(writePage('text', { rows: shownCount })));
   });
 }
 
@@ -478,28 +389,9 @@ test('what another format shows of a metric does not hide what the text shows', 
   const { source, front, clock, ask } = await openWorld(t, { metricNames: ['rows_total'] });
   source.answer = negotiate({ rows: 7 });
   clock.advance(30_000);
-  await front.readExporter(never);
+  await front.readExporter(NEVER);
   clock.advance(30_000);
   await ask(ACCEPTS.protobuf);
-  const { metric, observation } = await front.readExporter(never);
+  const { metric, observation } = await front.readExporter(NEVER);
   assert.deepEqual([metric('rows_total'), observation.kind], [{ kind: 'value', value: 7 }, 'answered']);
-});
-
-test('the second format of a large page is left out, with one warning; the first one is served to all', async (t) => {
-  const world = await openWorld(t);
-  const { source, front, ask, log } = world;
-  const line = `rows_total{name="${'x'.repeat(1_000)}"} 1\n`;
-  const large = { text: line.repeat(18_000), openMetrics: `${line.repeat(18_000)}# EOF\n` };
-  source.answer = (socket, number, accept) => {
-    const format = accept === ACCEPTS.openMetrics ? 'openMetrics' : 'text';
-    reply(large[format], { type: TYPES[format] })(socket, number, accept);
-  };
-  await ask(ACCEPTS.text);
-  assert.equal((await world.post()).status, 200);
-  assert.equal(readWhole(await ask(ACCEPTS.openMetrics)).format, 'openMetrics');
-  for (let count = 0; count < 2; count++) assert.equal((await world.post()).status, 200);
-  assert.deepEqual(log, [{ id: 'formatLeftOut', fields: { accept: ACCEPTS.openMetrics } }]);
-  front.tell(ENDED);
-  await source.stop();
-  assert.equal(readWhole(await ask(ACCEPTS.openMetrics)).format, 'text');
 });

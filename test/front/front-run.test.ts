@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { Agent, createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -217,45 +217,6 @@ for (const [name, answer] of [
   });
 }
 
-test('slow-loris, slow readers, resets and a thousand connections next to a scraper', async (t) => {
-  const body = 'job_rows_total{row="0123456789"} 1\n'.repeat(60_000);
-  const { source, port, watcher } = await open(t, body);
-  const sockets: Socket[] = [];
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-  });
-  const dial = async (text: string) => {
-    const socket = connect(port, '127.0.0.1');
-    sockets.push(socket);
-    socket.on('error', () => {});
-    await once(socket, 'connect');
-    socket.write(text);
-    return socket;
-  };
-  const client = new Agent({ keepAlive: true, maxSockets: 1 });
-  t.after(() => client.destroy());
-  const take = async () => {
-    const { isWhole, bytes } = await scrape(port, { agent: client });
-    assert.ok(isWhole);
-    assert.equal(bytes.subarray(0, body.length).equals(Buffer.from(body)), true);
-  };
-  await take();
-  // Slow readers: they ask, and read nothing.
-  for (let count = 0; count < 30; count++) (await dial('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')).pause();
-  await take();
-  for (let count = 0; count < 20; count++) await dial('GET /metrics HTTP/1.1\r\nHost: ');
-  await take();
-  for (let count = 0; count < 20; count++) (await dial('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')).resetAndDestroy();
-  await take();
-  const opened = Array.from({ length: 1_000 }, () => dial('GET /metrics'));
-  await Promise.all(opened);
-  source.answer = reply('a 1\n');
-  assert.equal((await scrape(port)).status, 200);
-  watcher.child.kill('SIGTERM');
-  await scrape(port);
-  assert.equal((await watcher.ended).code, 0);
-});
-
 test('a source of 30 MB, that changes its families, and vanishes: memory stays within its bound', async (t) => {
   const rows = (name: string) =>
     Array.from(
@@ -331,15 +292,6 @@ test('a livenessProbe of the front goes on while a target is quitting, and a scr
   const { code, report } = await watcher.ended;
   assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'released', 0]);
   await assert.rejects(scrape(port, { path: '/-/healthy' }), { code: 'ECONNREFUSED' });
-});
-
-test('a full disk: the report cannot be written, and the last number is still served', async (t) => {
-  const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_TERMINATION_LOG: '/dev/full' });
-  watcher.child.kill('SIGTERM');
-  await logged('"asked to terminate');
-  await scrape(port);
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
 });
 
 test('a port that is taken: exit code 78, and what to do', async () => {

@@ -12,6 +12,7 @@ import {
   type ServerParts,
   type Unavailable,
 } from '../../src/front/server.ts';
+import { openRawClient, type RawClient } from './raw-client.ts';
 
 export const REAL_CLOCK: Clock = {
   nowMs: () => performance.now(),
@@ -22,6 +23,8 @@ export const REAL_CLOCK: Clock = {
 };
 
 export type FrontServer = Server & {
+  /** A connection to it, on which `text` is sent. */
+  readonly dial: (text?: string, options?: Parameters<typeof openRawClient>[1]) => Promise<RawClient>;
   /** The requests of scrapers that it announced. */
   readonly seen: readonly ScraperRequest[];
   readonly served: readonly Served[];
@@ -83,6 +86,11 @@ export async function openFrontServer(
   const { server } = opened;
   return {
     port: server.port,
+    async dial(text = '', options = {}) {
+      const client = await openRawClient(server.port, options);
+      client.send(text);
+      return client;
+    },
     get inFlightCount() {
       return server.inFlightCount;
     },
@@ -96,6 +104,12 @@ export async function openFrontServer(
     requestedCount: (count) => reach(requests, count),
     [Symbol.asyncDispose]: server.close,
   };
+}
+
+/** Resolves when a request was given up. */
+export async function aborted(signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return;
+  await new Promise((resolve) => signal?.addEventListener('abort', resolve));
 }
 
 /** The head of a scrape by Prometheus, with further header lines. */

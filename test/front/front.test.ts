@@ -3,11 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { LogEntry } from '../../src/decide/messages.ts';
 import { LAST_WAIT_MS, OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/pace.ts';
-import { addScrape, NO_SCRAPERS } from '../../src/decide/scrapers.ts';
+import { addScrape, NO_SCRAPERS, type ServedKind } from '../../src/decide/scrapers.ts';
 import type { MainView } from '../../src/decide/serve.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
@@ -15,83 +14,30 @@ import { type Front, openFront } from '../../src/front/front.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { type Answer, hang, openSource, readValue, reply, type SourceStandIn, scrape } from './source.ts';
+import {
+  ENDED,
+  ENDING,
+  LIVING,
+  NEVER,
+  openKept,
+  openWorld,
+  POLL_MS,
+  readNewest,
+  takeSnapshot,
+  turn,
+  untilKept,
+  type World,
+  withoutOwn,
+} from './front-world.ts';
+import { type Answer, hang, readValue, reply, scrape } from './source.ts';
 
-const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
-const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };
-const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
-const POLL_MS = 1_000;
 /** Of the header that scrape() sends, 10 s, less the reserve. */
 const SCRAPE_TIMEOUT_MS = 9_500;
 const OWN = /# HELP lastscrape_[\s\S]*$/;
 
-/** How long the answer is in whose middle a source dies: after each of the first 512 bytes, then after every 127th, a prime. */
-const DYING_BYTES = 65_536;
-const DYING_STEP_BYTES = 127;
-
-type World = {
-  readonly front: Front;
-  readonly source: SourceStandIn;
-  readonly clock: VirtualClock;
-  readonly log: LogEntry[];
-};
-
-type WorldOptions = {
-  readonly metricNames?: readonly string[];
-  readonly selectors?: readonly Selector[];
-  readonly body?: string;
-  readonly url?: URL;
-  readonly toUnixSeconds?: (atMs: number) => number;
-};
-
-async function openWorld(t: TestContext, options: WorldOptions = {}): Promise<World> {
-  const source = await openSource(options.body);
-  const clock = new VirtualClock(1_000);
-  const log: LogEntry[] = [];
-  const opened = await openFront({
-    at: { host: '127.0.0.1', port: 0 },
-    url: options.url ?? source.url,
-    metricNames: options.metricNames ?? [],
-    selectors: options.selectors ?? [],
-    pollMs: POLL_MS,
-    clock,
-    toUnixSeconds: options.toUnixSeconds ?? ((atMs) => 1_000_000 + atMs / 1000),
-    log: (entry) => log.push(entry),
-  });
-  assert.equal(opened.kind, 'open');
-  const { front } = opened as { front: Front };
-  t.after(async () => {
-    await front.close();
-    await source[Symbol.asyncDispose]();
-  });
-  front.tell(LIVING);
-  return { front, source, clock, log };
-}
-
-const never = new AbortController().signal;
-
-/** Has the source read once, as an observation does, and waits for the read's end. */
-async function poll({ front, source, clock }: World): Promise<void> {
-  const before = source.requestsCount;
-  clock.advance(30_000);
-  await front.readExporter(never);
-  if (source.answer !== hang) await source.requests(before + 1);
-}
-
-/** Waits until what was read is kept; only with a body that has a sample. */
-async function untilKept({ front }: World, readAtMs: number): Promise<void> {
-  while ((front.observe().answeredAtMs ?? 0) < readAtMs) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Waits until that many scrapes have no answer yet. */
 async function inFlight(front: Front, count: number): Promise<void> {
-  while (front.observe().inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Polls and waits for the snapshot. */
-async function takeSnapshot(world: World): Promise<void> {
-  await poll(world);
-  await untilKept(world, world.clock.nowMs());
+  while (front.observe().inFlightCount !== count) await turn();
 }
 
 type Scraped = Extract<FrontEvent, { readonly kind: 'scraped' }>;
@@ -103,11 +49,6 @@ async function takeScrape({ front }: Pick<World, 'front'>): Promise<Scraped> {
     const event = front.takeEvent();
     if (event?.kind === 'scraped') return event;
   }
-}
-
-/** What the source's part of an answer is. */
-function withoutOwn(text: string): string {
-  return text.replace(OWN, '');
 }
 
 function breakOff(body: string): Answer {
@@ -159,31 +100,6 @@ test('living and answers: the very bytes, while they come, and our families afte
   client.destroy();
 });
 
-test('living and answers, without a last line feed: ours begin on a line of their own', async (t) => {
-  const { front } = await openWorld(t, { body: 'a 1' });
-  assert.match((await scrape(front.port)).text, /^a 1\n# HELP lastscrape_source_up/);
-});
-
-test('living and breaks off: ours breaks off, and it is no snapshot', async (t) => {
-  const world = await openWorld(t);
-  world.source.answer = breakOff('a 1\n');
-  const half = await scrape(world.front.port).catch((error: Error) => error);
-  assert.ok(half instanceof Error || !half.isWhole);
-  assert.equal(world.front.observe().answeredAtMs, null);
-});
-
-test('an answer without a length that ends within a line is broken off: its program may have been killed', async (t) => {
-  const world = await openWorld(t);
-  const { front, source } = world;
-  const head = 'HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n';
-  source.answer = (socket) => socket.end(`${head}rows_total 12`);
-  const half = await scrape(front.port).catch((error: Error) => error);
-  assert.ok(half instanceof Error || !half.isWhole);
-  assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
-  source.answer = (socket) => socket.end(`${head}rows_total 12345\n`);
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'rows_total 12345\n');
-});
-
 test('living and refuses: 503 without a snapshot, the snapshot with lastscrape_source_up 0 with one', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   await world.source.stop();
@@ -210,10 +126,13 @@ const OTHERWISE: readonly { readonly name: string; readonly answer: Answer; read
 ];
 
 for (const { name, answer, why } of OTHERWISE) {
-  for (const view of [LIVING, ENDING]) {
-    test(`${view.main} and ${name}: 503 with the reason, whatever the snapshot`, async (t) => {
-      const world = await openWorld(t);
-      await takeSnapshot(world);
+  for (const [view, open] of [
+    [LIVING, openKept],
+    [ENDING, openKept],
+    [ENDED, openWorld],
+  ] as const) {
+    test(`${view.main} and ${name}: 503 with the reason, whatever the snapshot, which ${view === ENDED ? 'is missing' : 'is there'}`, async (t) => {
+      const world = await open(t);
       world.front.tell(view);
       world.source.answer = answer;
       const { status, text } = await scrapeTooLong(world);
@@ -224,9 +143,7 @@ for (const { name, answer, why } of OTHERWISE) {
     });
   }
   test(`ended and ${name}: the snapshot`, async (t) => {
-    const world = await openWorld(t, { body: 'a 1\n' });
-    await takeSnapshot(world);
-    world.front.tell(ENDED);
+    const world = await openKept(t, { body: 'a 1\n' }, ENDED);
     world.source.answer = answer;
     const { status, text } = await scrapeTooLong(world);
     assert.deepEqual([status, withoutOwn(text)], [200, 'a 1\n']);
@@ -234,83 +151,7 @@ for (const { name, answer, why } of OTHERWISE) {
     assert.equal(readValue(text, 'lastscrape_main_end_timestamp_seconds'), 1_000_005);
     assert.equal((await takeScrape(world)).scrape.isByRefusal, false);
   });
-  test(`ended and ${name}, without a snapshot: 503`, async (t) => {
-    const world = await openWorld(t);
-    world.front.tell(ENDED);
-    world.source.answer = answer;
-    const { status, text } = await scrapeTooLong(world);
-    assert.equal(status, 503);
-    assert.match(text, why);
-  });
 }
-
-for (const view of [ENDING, ENDED]) {
-  test(`${view.main} and breaks off, or cannot be read: as if it had failed`, async (t) => {
-    const world = await openWorld(t, { body: 'a 1\n' });
-    await takeSnapshot(world);
-    world.front.tell(view);
-    for (const answer of [breakOff('a 2\n'), reply('a 2\n<html>\n'), reply(''), reply('# a comment\n')]) {
-      world.source.answer = answer;
-      const { status, text } = await scrape(world.front.port);
-      assert.deepEqual([status, withoutOwn(text)], view === ENDED ? [200, 'a 1\n'] : [503, text]);
-    }
-  });
-
-  test(`${view.main} and answers: its answer, and after it the families that have vanished`, async (t) => {
-    const world = await openWorld(t);
-    const before = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\nkept 1\n';
-    world.source.answer = reply(before);
-    await takeSnapshot(world);
-    world.front.tell(view);
-    world.source.answer = reply('# TYPE gone gauge\nkept 2\nnew 3\n');
-    const { text } = await scrape(world.front.port);
-    const gone = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\n';
-    assert.equal(withoutOwn(text), `kept 2\nnew 3\n${gone}`);
-    assert.equal(readValue(text, 'lastscrape_source_up'), 1);
-    assert.equal((await takeScrape(world)).scrape.served, 'joined');
-    // No number goes back: what was new then is kept now.
-    world.source.answer = reply('kept 4');
-    assert.equal(withoutOwn((await scrape(world.front.port)).text), `kept 4\nnew 3\n${gone}`);
-  });
-}
-
-for (const isThere of [true, false]) {
-  test(`what vanished shortly before the end was known is served after it, where the source ${isThere ? 'answers' : 'refuses'}`, async (t) => {
-    const world = await openWorld(t, { body: 'kept 1\napp_rows 42\n' });
-    await takeSnapshot(world);
-    // Main has ended, its exporter has not, and the signal comes a second later.
-    world.source.answer = reply('kept 2\n');
-    await takeSnapshot(world);
-    world.clock.advance(1_000);
-    assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\n', 'main may live');
-    world.front.tell(ENDED);
-    if (!isThere) await world.source.stop();
-    assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\napp_rows 42\n');
-  });
-}
-
-test('a source that refuses may be a main that has ended: what vanished shortly before is served, and counts', async (t) => {
-  const world = await openWorld(t, { body: 'kept 1\napp_rows 42\n' });
-  await takeSnapshot(world);
-  world.source.answer = reply('kept 2\n');
-  await takeSnapshot(world);
-  await world.source.stop();
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\napp_rows 42\n');
-  await world.source.start();
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'kept 2\n', 'it has not ended');
-});
-
-test('a read whose answer may be cut has ended when it is known what becomes of it', async (t) => {
-  const world = await openWorld(t, { selectors: JUDGED });
-  const { front, source, clock } = world;
-  source.answer = replyUntilClosed('a 1\nb 1\n');
-  await takeSnapshot(world);
-  source.answer = replyUntilClosed('a 2\nb 2\n');
-  clock.advance(30_000);
-  await front.readExporter(never);
-  while ((await front.readExporter(never)).observation.kind !== 'answered') await new Promise(setImmediate);
-  assert.deepEqual([readNumbers(world), front.observe().answeredAtMs], [[2, 2], clock.nowMs()]);
-});
 
 /** A whole answer without a length, as HTTP/1.0 has it; a program that is killed while it writes sends the same. */
 function replyUntilClosed(body: string): Answer {
@@ -323,20 +164,161 @@ function replyInTurn(...bodies: readonly string[]): Answer {
   return (socket, number) => replyUntilClosed(left.shift() ?? '')(socket, number);
 }
 
-test('an answer without a length that lacks a family may be cut: the older one stays, unless the next one confirms it', async (t) => {
+const WAITING: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
+const JUDGED: readonly Selector[] = [
+  { name: 'a', labels: [] },
+  { name: 'b', labels: [] },
+];
+
+function readNumbers({ front }: World): readonly (number | string)[] {
+  const { thresholds = [] } = front.observe();
+  return thresholds.map((reading) => (reading.kind === 'value' ? reading.value : reading.kind));
+}
+
+/** Main from now on, what the source does, a poll that is kept, the last read, or how long to wait. */
+type Step =
+  | MainView
+  | Answer
+  | number
+  | 'poll'
+  | 'lastRead'
+  | 'stop'
+  | 'start'
+  /** What a scrape gets: the source's part of a page, a status, or null where it breaks off. */
+  | { readonly gets: string | number | null }
+  /** What the oldest scrape that was not looked at yet got, as it is reported. */
+  | { readonly served: ServedKind }
+  /** The status of a call for a snapshot. */
+  | { readonly posts: number }
+  | { readonly judged: readonly (number | string)[] }
+  /** How many requests the source has had, once it has. */
+  | { readonly requests: number };
+
+async function play(world: World, step: Step): Promise<void> {
+  const { front, source, clock } = world;
+  if (typeof step === 'function') source.answer = step;
+  else if (typeof step === 'number') clock.advance(step);
+  else if (step === 'poll') await takeSnapshot(world);
+  else if (step === 'lastRead') await front.readExporter(NEVER, true);
+  else if (typeof step === 'string') await source[step]();
+  else if ('main' in step) front.tell(step);
+  else if ('served' in step) assert.equal((await takeScrape(world)).scrape.served, step.served);
+  else if ('posts' in step) assert.equal((await world.post()).status, step.posts);
+  else if ('judged' in step) assert.deepEqual(readNumbers(world), step.judged);
+  else if ('requests' in step) await source.requests(step.requests);
+  else {
+    const got = await scrape(front.port).catch(() => null);
+    const page = got?.status === 200 ? withoutOwn(got.text) : got?.status;
+    assert.equal(got?.isWhole ? page : null, step.gets);
+  }
+}
+
+const gets = (text: string | number | null) => ({ gets: text });
+const OF_BOTH = [reply('kept 1\napp_rows 42\n'), 'poll', reply('kept 2\n'), 'poll', 1_000] as const;
+const GONE = '# HELP gone G.\n# TYPE gone gauge\ngone{x="1"} 7\ngone{x="2"} 8 123\n';
+const UNREADABLE = [breakOff('a 2\n'), reply('a 2\n<html>\n'), reply(''), reply('# a comment\n')];
+const ABC = [replyUntilClosed('a 1\nb 1\nc 1\n'), 'poll'] as const;
+const AB = replyUntilClosed('a 2\nb 2\n');
+
+const STORIES: Readonly<Record<string, readonly Step[]>> = {
+  'living and answers, without a last line feed: ours begin on a line of their own': [reply('a 1'), gets('a 1\n')],
+  'living and breaks off: ours breaks off, and it is no snapshot': [
+    ...([breakOff('a 1\n'), gets(null), 'stop', gets(503)] as const),
+  ],
+  'an answer without a length that ends within a line is broken off: its program may have been killed': [
+    ...([replyUntilClosed('rows_total 12'), gets(null), { posts: 503 }] as const),
+    ...([replyUntilClosed('rows_total 12345\n'), gets('rows_total 12345\n')] as const),
+  ],
+  ...Object.fromEntries(
+    [ENDING, ENDED].flatMap((view): [string, readonly Step[]][] => [
+      [
+        `${view.main} and breaks off, or cannot be read: as if it had failed`,
+        [
+          ...([reply('a 1\n'), 'poll', view] as const),
+          ...UNREADABLE.flatMap((answer) => [answer, gets(view === ENDED ? 'a 1\n' : 503)]),
+        ],
+      ],
+      [
+        `${view.main} and answers: its answer, and after it the families that have vanished`,
+        [
+          ...([reply(`${GONE}kept 1\n`), 'poll', view] as const),
+          ...([
+            reply('# TYPE gone gauge\nkept 2\nnew 3\n'),
+            gets(`kept 2\nnew 3\n${GONE}`),
+            { served: 'joined' },
+          ] as const),
+          // No number goes back: what was new then is kept now.
+          ...[reply('kept 4'), gets(`kept 4\nnew 3\n${GONE}`)],
+        ],
+      ],
+    ]),
+  ),
+  'what vanished shortly before the end was known is served after it': [
+    ...[...OF_BOTH, gets('kept 2\n'), ENDED, gets('kept 2\napp_rows 42\n')],
+  ],
+  'what vanished shortly before the end was known is served after it, where the source refuses': [
+    ...([...OF_BOTH, ENDED, 'stop', gets('kept 2\napp_rows 42\n')] as const),
+  ],
+  'a source that refuses may be a main that has ended: what vanished shortly before is served until it answers': [
+    ...([...OF_BOTH, 'stop', gets('kept 2\napp_rows 42\n'), 'start', gets('kept 2\n')] as const),
+  ],
+  'an answer without a length that lacks a family may be cut: the older one stays, unless the next one confirms it': [
+    ...([...ABC, replyInTurn('a 2\nb 2\n', 'a 3\n'), gets('a 2\nb 2\n'), { requests: 3 }] as const),
+    ...([replyInTurn('', ''), { posts: 503 }, ENDED, 'stop', gets('a 1\nb 1\nc 1\n'), { judged: [1, 1] }] as const),
+  ],
+  "main's last word may lack a family and have no length: it is asked for twice, and kept": [
+    ...([...ABC, AB, { posts: 200 }, 'stop', gets('a 2\nb 2\nc 1\n'), { judged: [2, 2] }] as const),
+  ],
+  'the last read may lack a family and have no length: it is asked for twice, and kept': [
+    ...([...ABC, AB, 'lastRead', 'stop', gets('a 2\nb 2\nc 1\n'), { judged: [2, 2] }] as const),
+  ],
+  'an answer without a length is provisional as well where it has others than a provisional one': [
+    LIVING,
+    ENDED,
+  ].flatMap((view): Step[] => [
+    ...([...ABC, view] as const),
+    ...[replyInTurn('a 2\nb 2\n', 'a 3\n'), { posts: 503 }],
+    ...[replyInTurn('a 3\nb 3\n', 'b 4\n'), { posts: 503 }],
+    ...[replyInTurn('a 4\n', 'a 4\nb 4\n'), { posts: 503 }],
+    ...[replyUntilClosed('a 5\nb 5\nc 5\n'), { posts: 200 }, gets('a 5\nb 5\nc 5\n')],
+  ]),
+  'what is judged: of each entry the newest number of the answers since main was alive': [
+    ...([WAITING, { judged: [] }, reply('a 1\nb 1\n'), 'poll', { judged: [1, 1] }] as const),
+    // What was shown before main was alive is of another run; the newest may be the one that shows it alive.
+    ...([reply('a 2\n'), 'poll', { judged: [2, 'none'] }, LIVING, { judged: [2, 'none'] }] as const),
+    ...([reply('b 3\n'), 'poll', { judged: [2, 3] }] as const),
+    ...([reply('a NaN\nb{c="d"} 4\nb{c="e"} 5\n'), 'poll', { judged: [Number.NaN, 'several'] }] as const),
+  ],
+  'what is judged: nothing of an answer that cannot be read, breaks off, or is missing': [
+    ...([reply('a 1\nb 1\n'), 'poll'] as const),
+    ...[
+      reply('a 2\nwhat is this\n'),
+      breakOff('a 2\nb 2\n'),
+      reply('a 2\nb 2\n', { status: 500 }),
+      reply('a 2\nb 2\n', { type: 'text/html' }),
+      replyUntilClosed('a 25\nb 2'),
+    ].flatMap((answer) => [answer, { posts: 503 }, { judged: [1, 1] }]),
+    ...(['stop', gets('a 1\nb 1\n'), { judged: [1, 1] }] as const),
+  ],
+};
+
+for (const [what, steps] of Object.entries(STORIES)) {
+  test(what, async (t) => {
+    const world = await openWorld(t, { selectors: JUDGED });
+    for (const step of steps) await play(world, step);
+  });
+}
+
+test('a read whose answer may be cut has ended when it is known what becomes of it', async (t) => {
   const world = await openWorld(t, { selectors: JUDGED });
-  const { front, source } = world;
-  source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
+  const { front, source, clock } = world;
+  source.answer = replyUntilClosed('a 1\nb 1\n');
   await takeSnapshot(world);
-  source.answer = replyInTurn('a 2\nb 2\n', 'a 3\n');
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 2\nb 2\n', 'passed on as it comes');
-  await source.requests(3);
-  source.answer = replyInTurn('', '');
-  assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
-  front.tell(ENDED);
-  await source.stop();
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 1\nb 1\nc 1\n');
-  assert.deepEqual(readNumbers(world), [1, 1], 'nor is it judged');
+  source.answer = replyUntilClosed('a 2\nb 2\n');
+  clock.advance(30_000);
+  await front.readExporter(NEVER);
+  while ((await front.readExporter(NEVER)).observation.kind !== 'answered') await turn();
+  assert.deepEqual([readNumbers(world), front.observe().answeredAtMs], [[2, 2], clock.nowMs()]);
 });
 
 test('a scraper whose time is up while an answer is being confirmed gets the snapshot', async (t) => {
@@ -355,47 +337,9 @@ test('a scraper whose time is up while an answer is being confirmed gets the sna
   assert.equal(withoutOwn((await scraped).text), 'a 1\nb 1\n');
 });
 
-test("main's last word may lack a family and have no length: it is asked for twice, and kept", async (t) => {
-  for (const isFresh of [false, true]) {
-    const world = await openWorld(t, { selectors: JUDGED });
-    const { front, source } = world;
-    source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
-    await takeSnapshot(world);
-    source.answer = replyUntilClosed('a 2\nb 2\n');
-    if (isFresh) await front.readExporter(never, true);
-    else assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 200);
-    await source.stop();
-    assert.equal(withoutOwn((await scrape(front.port)).text), 'a 2\nb 2\nc 1\n');
-    assert.deepEqual(readNumbers(world), [2, 2]);
-  }
-});
-
-for (const view of [LIVING, ENDED]) {
-  test(`an answer without a length is provisional as well where it has others than a provisional one (main ${view.main})`, async (t) => {
-    const world = await openWorld(t);
-    const { front, source } = world;
-    source.answer = replyUntilClosed('a 1\nb 1\nc 1\n');
-    await takeSnapshot(world);
-    front.tell(view);
-    for (const bodies of [
-      ['a 2\nb 2\n', 'a 3\n'],
-      ['a 3\nb 3\n', 'b 4\n'],
-      ['a 4\n', 'a 4\nb 4\n'],
-    ]) {
-      source.answer = replyInTurn(...bodies);
-      assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 503);
-    }
-    source.answer = replyUntilClosed('a 5\nb 5\nc 5\n');
-    assert.equal((await scrape(front.port, { method: 'POST', path: '/-/snapshot' })).status, 200);
-    await source.stop();
-    assert.equal(withoutOwn((await scrape(front.port)).text), 'a 5\nb 5\nc 5\n');
-  });
-}
-
 test('of two reads without a length that end at once the one that began later is kept', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\nb 1\n' });
+  const world = await openKept(t, { body: 'a 1\nb 1\n' });
   const { front, source, clock } = world;
-  await takeSnapshot(world);
   const sockets: Socket[] = [];
   source.answer = (socket) => sockets.push(socket);
   const older = scrape(front.port);
@@ -410,27 +354,25 @@ test('of two reads without a length that end at once the one that began later is
   await Promise.all([older, younger]);
   await untilKept(world, clock.nowMs());
   await source.stop();
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 3\nb 3\n');
+  assert.equal(await world.page(), 'a 3\nb 3\n');
 });
 
 test('a program that refused after the end is not asked again, until main lives again', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\n' });
-  await takeSnapshot(world);
-  world.front.tell(ENDED);
+  const world = await openKept(t, { body: 'a 1\n' }, ENDED);
   await world.source.stop();
   await scrape(world.front.port);
   await world.source.start();
   world.source.answer = reply('a 0\n');
   const before = world.source.requestsCount;
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
+  assert.equal(await world.page(), 'a 1\n');
   world.clock.advance(POLL_MS);
-  await world.front.readExporter(never);
+  await world.front.readExporter(NEVER);
   // Every observation sees that it is gone.
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.equal((await world.front.readExporter(never)).observation.kind, 'refused');
+  await turn();
+  assert.equal((await world.front.readExporter(NEVER)).observation.kind, 'refused');
   assert.equal(world.source.requestsCount, before);
   world.front.tell(LIVING);
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 0\n');
+  assert.equal(await world.page(), 'a 0\n');
 });
 
 test('a file is text for any Accept; one that is missing after the end is asked for again', async (t) => {
@@ -443,21 +385,20 @@ test('a file is text for any Accept; one that is missing after the end is asked 
   assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
   rmSync(path);
   world.front.tell(ENDED);
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 0\n');
+  assert.equal(await world.page(), 'a 0\n');
   writeFileSync(path, 'a 1\n');
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'a 1\n');
+  assert.equal(await world.page(), 'a 1\n');
   writeFileSync(path, 'a 2');
   const last = await scrape(world.front.port);
   assert.deepEqual([withoutOwn(last.text), readValue(last.text, 'lastscrape_source_up')], ['a 1\n', 0]);
 });
 
 test('an answer that itself shows the end takes with it what has vanished', async (t) => {
-  const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\nusers 50\n' });
-  await takeSnapshot(world);
+  const world = await openKept(t, { metricNames: ['up'], body: 'up 1\nusers 50\n' });
   world.source.answer = reply('up 0\n');
   await takeSnapshot(world);
   await world.source.stop();
-  assert.equal(withoutOwn((await scrape(world.front.port)).text), 'up 0\nusers 50\n');
+  assert.equal(await world.page(), 'up 0\nusers 50\n');
 });
 
 test('lastscrape_scrapes_total counts scrapes that were handed over, of those who count', async (t) => {
@@ -477,9 +418,7 @@ test('lastscrape_scrapes_total counts scrapes that were handed over, of those wh
 
 test('what is shown of a moment does not move when the wall clock is set', async (t) => {
   let offset = 0;
-  const world = await openWorld(t, { toUnixSeconds: (atMs) => offset + atMs / 1000 });
-  await takeSnapshot(world);
-  world.front.tell(ENDED);
+  const world = await openKept(t, { toUnixSeconds: (atMs) => offset + atMs / 1000 }, ENDED);
   await world.source.stop();
   const own = async () => OWN.exec((await scrape(world.front.port)).text)?.[0].replace(/^lastscrape_scrapes.*\n/m, '');
   const before = await own();
@@ -488,44 +427,44 @@ test('what is shown of a moment does not move when the wall clock is set', async
   assert.equal(await own(), before);
 });
 
-test('a scraper whose time is up gets the snapshot, though another one waits longer for the same read', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\n' });
-  await takeSnapshot(world);
-  world.front.tell(ENDED);
-  const asked = world.source.requestsCount;
-  // Both wait behind a first one, so that they share a read.
-  world.source.answer = hang;
+test('a scraper whose time is up gets the snapshot, and a hook why not, though another one waits longer for the same read', async (t) => {
+  const world = await openKept(t, { body: 'a 1\n' }, ENDED);
+  const { front, source, clock } = world;
+  const asked = source.requestsCount;
+  // All wait behind a first one, so that they share a read.
+  source.answer = hang;
   const first = new AbortController();
-  const before = scrape(world.front.port, { signal: first.signal }).catch(() => {});
-  await world.source.requests(asked + 1);
-  const shorter = scrape(world.front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '5' } });
-  const longer = scrape(world.front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '60' } });
+  const before = scrape(front.port, { signal: first.signal }).catch(() => {});
+  await source.requests(asked + 1);
+  const shorter = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '5' } });
+  const posted = world.post();
+  const longer = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '60' } });
   // Their requests are there before the first one gives up: it came over an older connection.
-  await scrape(world.front.port, { path: '/-/ready' });
-  world.source.answer = (socket) => {
+  await scrape(front.port, { path: '/-/ready' });
+  source.answer = (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\na 2\n');
   };
   first.abort();
   await before;
-  world.clock.advance(OWN_READ_MS);
-  await world.source.requests(asked + 2);
+  clock.advance(OWN_READ_MS);
+  await source.requests(asked + 2);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  world.clock.advance(4_500 - OWN_READ_MS);
+  clock.advance(4_500 - OWN_READ_MS);
   assert.equal(withoutOwn((await shorter).text), 'a 1\n');
-  world.clock.advance(55_000);
+  clock.advance(10_500);
+  assert.deepEqual([(await posted).status, (await posted).text], [503, 'timed out\n']);
+  clock.advance(45_000);
   assert.equal(withoutOwn((await longer).text), 'a 1\n');
 });
 
 test('an older number is not served while a newer one is being kept', async (t) => {
   // Large enough that finding what has vanished takes turns of the event loop.
   const rows = Array.from({ length: 60_000 }, (_, row) => `kept{row="${row}"} 1\n`).join('');
-  const world = await openWorld(t, { body: `gone 1\n${rows}a 1\n` });
-  await takeSnapshot(world);
-  world.front.tell(ENDED);
+  const world = await openKept(t, { body: `gone 1\n${rows}a 1\n` }, ENDED);
   world.source.answer = reply(`${rows}a 2\n`);
   const before = world.source.requestsCount;
   world.clock.advance(30_000);
-  void world.front.readExporter(never);
+  void world.front.readExporter(NEVER);
   await world.source.requests(before + 1);
   // Asked for after that read, and refused while what it found is being kept.
   const { text } = await (async () => {
@@ -539,13 +478,13 @@ test('an older number is not served while a newer one is being kept', async (t) 
 test('polls: begun by an observation, left out where a scrape read the source within the last POLL, and made up then', async (t) => {
   const world = await openWorld(t);
   const { front, source, clock } = world;
-  await front.readExporter(never);
+  await front.readExporter(NEVER);
   await untilKept(world, clock.nowMs());
   clock.advance(400);
   await scrape(front.port);
   clock.advance(600);
   // 600 ms after the scrape.
-  assert.equal((await front.readExporter(never)).observation.kind, 'answered');
+  assert.equal((await front.readExporter(NEVER)).observation.kind, 'answered');
   assert.equal(source.requestsCount, 2);
   // The next observation would come up to two POLLs after the scrape.
   clock.advance(400);
@@ -553,9 +492,8 @@ test('polls: begun by an observation, left out where a scrape read the source wi
 });
 
 test('polls continue while scrapers give up at once', async (t) => {
-  const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
+  const world = await openKept(t, { metricNames: ['up'], body: 'up 1\n' });
   const { front, source, clock } = world;
-  await takeSnapshot(world);
   source.answer = hang;
   clock.advance(5_000);
   const before = source.requestsCount;
@@ -575,13 +513,12 @@ test('polls continue while scrapers give up at once', async (t) => {
   // Nor does this read hide what was seen.
   source.answer = hang;
   await scrapeTooLong(world);
-  assert.deepEqual((await front.readExporter(never)).metric('up'), { kind: 'value', value: 0 });
+  assert.deepEqual((await front.readExporter(NEVER)).metric('up'), { kind: 'value', value: 0 });
 });
 
 test('a scrape that waits for a source that hangs gets the snapshot before the hold ends without it', async (t) => {
-  const world = await openWorld(t, { body: 'a 1\n' });
+  const world = await openKept(t, { body: 'a 1\n' });
   const { front, source, clock } = world;
-  await takeSnapshot(world);
   source.answer = hang;
   const before = source.requestsCount;
   const scraped = scrape(front.port);
@@ -669,10 +606,10 @@ test('one request that hangs keeps neither another scraper nor a poll from what 
 
 test('an observation waits for the read of a metric, for a POLL at most, and not at all without one', async (t) => {
   const world = await openWorld(t, { metricNames: ['up'], body: 'up 1\n' });
-  assert.deepEqual((await world.front.readExporter(never)).metric('up'), { kind: 'value', value: 1 });
+  assert.deepEqual((await world.front.readExporter(NEVER)).metric('up'), { kind: 'value', value: 1 });
   world.source.answer = hang;
   world.clock.advance(POLL_MS);
-  const reading = world.front.readExporter(never);
+  const reading = world.front.readExporter(NEVER);
   await world.source.requests(2);
   world.clock.advance(POLL_MS);
   assert.equal((await reading).observation.kind, 'none');
@@ -682,7 +619,7 @@ test('an observation waits for the read of a metric, for a POLL at most, and not
   assert.equal((await again).observation.kind, 'none');
   const other = await openWorld(t);
   other.source.answer = hang;
-  assert.equal((await other.front.readExporter(never)).observation.kind, 'none');
+  assert.equal((await other.front.readExporter(NEVER)).observation.kind, 'none');
 });
 
 test('a fresh observation reads whatever POLL says, by a read that begins after it, and sees what was kept', async (t) => {
@@ -692,7 +629,7 @@ test('a fresh observation reads whatever POLL says, by a read that begins after 
   source.answer = hang;
   void scrape(front.port).catch(() => null);
   await source.requests(2);
-  const fresh = front.readExporter(never, true);
+  const fresh = front.readExporter(NEVER, true);
   source.answer = reply('a 2\n');
   world.clock.advance(9_500);
   assert.deepEqual((await fresh).observation.kind, 'answered');
@@ -703,7 +640,7 @@ test('a fresh observation reads whatever POLL says, by a read that begins after 
 test('POST /-/snapshot reads at once, by a read that begins after it, and says why it could not be kept', async (t) => {
   const world = await openWorld(t, { body: 'a 1\n' });
   const { front, source, clock } = world;
-  const post = () => scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  const post = () => world.post();
   const kept = await post();
   assert.deepEqual([kept.status, kept.text], [200, 'kept\n']);
   assert.notEqual(front.observe().answeredAtMs, null);
@@ -741,31 +678,7 @@ test('POST /-/snapshot reads at once, by a read that begins after it, and says w
   await source.stop();
   const gone = await post();
   assert.deepEqual([gone.status, gone.text], [503, 'the source is not there\n']);
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'a 3\n');
-});
-
-test('POST /-/snapshot has its own time, though a scraper waits longer for the same read', async (t) => {
-  const world = await openWorld(t);
-  const { front, source, clock } = world;
-  const first = new AbortController();
-  source.answer = hang;
-  const before = scrape(front.port, { signal: first.signal }).catch(() => {});
-  await source.requests(1);
-  const posted = scrape(front.port, { method: 'POST', path: '/-/snapshot' });
-  const scraped = scrape(front.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '60' } }).catch(() => {});
-  await scrape(front.port, { path: '/-/ready' });
-  source.answer = (socket) => {
-    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\na 2\n');
-  };
-  first.abort();
-  await before;
-  clock.advance(OWN_READ_MS);
-  await source.requests(2);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  clock.advance(15_000 - OWN_READ_MS);
-  assert.deepEqual([(await posted).status, (await posted).text], [503, 'timed out\n']);
-  clock.advance(60_000);
-  await scraped;
+  assert.equal(await world.page(), 'a 3\n');
 });
 
 test('onEvent() calls once there is an event, at once where there is one already, and not after it was cancelled', async (t) => {
@@ -791,7 +704,7 @@ test('onEvent() calls once there is an event, at once where there is one already
 test('close() ends scrapes, polls and snapshot calls that wait, and leaves no timer', async (t) => {
   const { front, source, clock } = await openWorld(t);
   await scrape(front.port, { agent: new Agent({ keepAlive: true }) });
-  await front.readExporter(never);
+  await front.readExporter(NEVER);
   source.answer = hang;
   const waiting = [
     scrape(front.port),
@@ -800,10 +713,10 @@ test('close() ends scrapes, polls and snapshot calls that wait, and leaves no ti
   ].map((each) => each.catch((error: Error) => error));
   await source.requests(2);
   clock.advance(POLL_MS);
-  await front.readExporter(never);
+  await front.readExporter(NEVER);
   await front.close();
   for (const each of waiting) assert.ok((await each) instanceof Error);
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   assert.equal(clock.timerCount, 0);
   await front.close();
 });
@@ -856,9 +769,7 @@ test('what is pushed is on the page at once, after the end too, and what is dele
   assert.equal(await put('PUT', 'rows 4\n'), 200);
   await front.retire();
   await assert.rejects(put('PUT', 'rows 5\n'));
-  const pieces = [];
-  for await (const piece of (await front.newest())?.body.read() ?? []) pieces.push(Buffer.from(piece));
-  assert.match(Buffer.concat(pieces).toString(), /^rows\{.*\} 4$/m, 'what a push sends');
+  assert.match(await readNewest({ front }), /^rows\{.*\} 4$/m, 'what a push sends');
 });
 
 test('a port of pushes that is taken is a problem of its own', async (t) => {
@@ -867,84 +778,10 @@ test('a port of pushes that is taken is a problem of its own', async (t) => {
   assert.deepEqual(opened.kind === 'failed' && opened.variable, 'LASTSCRAPE_METRICS_URL');
 });
 
-test('a source that dies within its answer: never half of it as if it were whole', async (t) => {
-  const world = await openWorld(t);
-  const { front, source } = world;
-  const row = (number: number) => `job_rows_total{row="${number}"} ${number}\n`;
-  const body = Array.from({ length: 3_000 }, (_, number) => row(number))
-    .join('')
-    .slice(0, DYING_BYTES);
-  await takeSnapshot(world);
-  const client = new Agent({ keepAlive: true });
-  t.after(() => client.destroy());
-  for (let length = 0; length < DYING_BYTES; length += length < 512 ? 1 : DYING_STEP_BYTES) {
-    source.answer = breakOff(body.slice(0, length));
-    const got = await scrape(front.port, { agent: client }).catch((error: Error) => error);
-    assert.ok(got instanceof Error || !got.isWhole || got.status === 503, `after ${length} bytes`);
-  }
-  await source.stop();
-  assert.equal(withoutOwn((await scrape(front.port)).text), 'job_rows_total 1\n');
-});
-
-const WAITING: MainView = { main: 'living', wasAlive: false, endedAtMs: null };
-const JUDGED: readonly Selector[] = [
-  { name: 'a', labels: [] },
-  { name: 'b', labels: [] },
-];
-
-function readNumbers({ front }: World): readonly (number | string)[] {
-  const { thresholds = [] } = front.observe();
-  return thresholds.map((reading) => (reading.kind === 'value' ? reading.value : reading.kind));
-}
-
-test('what is judged: of each entry the newest number of the answers since main was alive', async (t) => {
-  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
-  const { front, source } = world;
-  front.tell(WAITING);
-  assert.deepEqual(readNumbers(world), []);
-  await takeSnapshot(world);
-  assert.deepEqual(readNumbers(world), [1, 1]);
-  source.answer = reply('a 2\n');
-  await takeSnapshot(world);
-  assert.deepEqual(readNumbers(world), [2, 'none'], 'what was shown before main was alive is of another run');
-  front.tell(LIVING);
-  assert.deepEqual(readNumbers(world), [2, 'none'], 'the newest may be the one that shows it alive');
-  source.answer = reply('b 3\n');
-  await takeSnapshot(world);
-  assert.deepEqual(readNumbers(world), [2, 3]);
-  source.answer = reply('a NaN\nb{c="d"} 4\nb{c="e"} 5\n');
-  await takeSnapshot(world);
-  assert.deepEqual(readNumbers(world), [Number.NaN, 'several']);
-});
-
-test('what is judged: nothing of an answer that cannot be read, breaks off, or is missing', async (t) => {
-  const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
-  const { source } = world;
-  await takeSnapshot(world);
-  for (const answer of [
-    reply('a 2\nwhat is this\n'),
-    breakOff('a 2\nb 2\n'),
-    reply('a 2\nb 2\n', { status: 500 }),
-    reply('a 2\nb 2\n', { type: 'text/html' }),
-    ((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\na 25\nb 2')) satisfies Answer,
-  ]) {
-    source.answer = answer;
-    // An answer that breaks off is one that breaks off for the scraper as well.
-    await scrape(world.front.port).catch(() => {});
-    await scrape(world.front.port, { path: '/-/snapshot', method: 'POST' });
-    assert.deepEqual(readNumbers(world), [1, 1]);
-  }
-  await source.stop();
-  await scrape(world.front.port);
-  assert.deepEqual(readNumbers(world), [1, 1]);
-});
-
 for (const view of [LIVING, ENDED]) {
   test(`what is judged: what a scrape got, by the time it is reported (main ${view.main})`, async (t) => {
-    const world = await openWorld(t, { selectors: JUDGED, body: 'a 1\nb 1\n' });
+    const world = await openKept(t, { selectors: JUDGED, body: 'a 1\nb 1\n' }, view);
     const { front, source } = world;
-    await takeSnapshot(world);
-    front.tell(view);
     source.answer = reply('a 2\n');
     await scrape(front.port);
     assert.deepEqual((await takeScrape(world)).front.thresholds, [
@@ -957,10 +794,8 @@ for (const view of [LIVING, ENDED]) {
 test('a program that is restarted after the end of main: its numbers are served, kept and judged for nothing', async (t) => {
   const show = (a: number, scrapesCount: number) =>
     `a ${a}\nb 1\npromhttp_metric_handler_requests_total{code="200"} ${scrapesCount}\npromhttp_metric_handler_requests_in_flight 1\n`;
-  const world = await openWorld(t, { selectors: JUDGED, body: show(7, 100) });
+  const world = await openKept(t, { selectors: JUDGED, body: show(7, 100) }, ENDING);
   const { front, source, clock } = world;
-  await takeSnapshot(world);
-  front.tell(ENDING);
   source.answer = reply(show(8, 101));
   await takeSnapshot(world);
   const keptAtMs = clock.nowMs();
@@ -976,10 +811,10 @@ test('a program that is restarted after the end of main: its numbers are served,
     assert.deepEqual(readNumbers(world), [8, 1]);
     assert.equal(front.observe().answeredAtMs, keptAtMs);
   }
-  const { status, text } = await scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  const { status, text } = await world.post();
   assert.deepEqual([status, text], [503, 'the source was restarted after main ended, and counts from 0\n']);
   front.tell(LIVING);
-  assert.equal(withoutOwn((await scrape(front.port)).text), show(0, 1));
+  assert.equal(await world.page(), show(0, 1));
   await takeSnapshot(world);
   assert.deepEqual(readNumbers(world), [0, 1], 'main lives again, and so do its numbers');
 });

@@ -6,7 +6,6 @@ import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from '../..
 import { openServer } from '../../src/front/server.ts';
 import { openPeer } from '../support/peer.ts';
 import { answerOf, openFrontServer, REAL_CLOCK, scrapeHead } from './front-server.ts';
-import { openRawClient } from './raw-client.ts';
 
 const PARTS = {
   paths: ['/metrics'],
@@ -20,8 +19,7 @@ const PARTS = {
 test('openServer() listens on all addresses, and names an IPv4 client by its IPv4 address', async () => {
   await using server = await openFrontServer(() => answerOf(['a 1\n']), { host: null });
   for (const host of ['127.0.0.1', '::1']) {
-    const client = await openRawClient(server.port, { host });
-    client.send(scrapeHead());
+    const client = await server.dial(scrapeHead(), { host });
     assert.equal((await client.readAnswer()).body.toString(), 'a 1\n', host);
   }
   await server.servedCount(2);
@@ -32,8 +30,7 @@ test('openServer() listens on IPv4 alone where there is no IPv6', async () => {
   // 2001:db8::/32 is for documentation: no interface has it.
   const allHosts = ['2001:db8::1', '127.0.0.1'];
   await using server = await openFrontServer(() => answerOf(['a 1\n']), { host: null, limits: { allHosts } });
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead());
+  const client = await server.dial(scrapeHead());
   assert.equal((await client.readAnswer()).status, 200);
 });
 
@@ -53,10 +50,9 @@ test('listen() takes all IPv4 addresses, however the host says that it has no IP
 
 test('openServer() listens at the host that was asked for only', async () => {
   await using server = await openFrontServer(() => answerOf([]), { host: 'localhost' });
-  const elsewhere = await openRawClient(server.port, { host: '127.0.0.2' });
+  const elsewhere = await server.dial('', { host: '127.0.0.2' });
   assert.equal(await elsewhere.closed, 'ECONNREFUSED');
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead());
+  const client = await server.dial(scrapeHead());
   assert.equal((await client.readAnswer()).status, 200);
 });
 

@@ -7,6 +7,7 @@ import { openPolls, openReads, type ReadRequest } from '../../src/front/reads.ts
 import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
 import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
+import { readPieces } from '../support/pieces.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const NEVER = new AbortController().signal;
@@ -116,9 +117,7 @@ function takeBody({ beginning }: { beginning: Beginning | null }): Body {
 }
 
 async function readAll(body: Body): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body.read()) pieces.push(Uint8Array.from(piece));
-  return Buffer.concat(pieces).toString();
+  return String(await readPieces(body.read()));
 }
 
 test('request() begins a read at once, and hands on what comes of it', async () => {
@@ -244,17 +243,6 @@ test('a client that leaves does not end its read: without others it has 15 s in 
   assert.equal(clock.timerCount, 0);
 });
 
-test('of many that give up at once the source is asked once', async () => {
-  const { source, clock, reads } = open();
-  for (let count = 0; count < 900; count++) {
-    request(reads, { timeoutMs: 0.5 });
-    await clock.forward(1);
-  }
-  assert.equal(source.asked.length, 1);
-  await source.asked[0]?.end();
-  assert.equal(clock.timerCount, 0);
-});
-
 /** Plays seconds in which each page takes `pageMs`; how many were read. */
 async function play(
   { source, clock }: Pick<ReturnType<typeof open>, 'source' | 'clock'>,
@@ -276,20 +264,6 @@ async function play(
   }
   return readCount;
 }
-
-test('a page that takes longer than an impatient scraper waits is still read to the end', async () => {
-  for (const { pageMs, isPoll } of [
-    { pageMs: 1_500, isPoll: false },
-    { pageMs: 1_500, isPoll: true },
-    { pageMs: 7_000, isPoll: false },
-    { pageMs: 7_000, isPoll: true },
-  ]) {
-    const opened = open();
-    if (isPoll) request(opened.reads, { isPoll, timeoutMs: READ_TIMEOUT_MS });
-    const readCount = await play(opened, { pageMs, count: 15 }, () => request(opened.reads, { timeoutMs: 500 }));
-    assert.ok(readCount > 0, `${pageMs} ${isPoll}`);
-  }
-});
 
 test('of two formats both are read where a page takes longer than the interval of who scrapes one of them', async () => {
   for (const pageMs of [800, 1_500, 3_000, 5_000]) {

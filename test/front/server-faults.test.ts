@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { answerOf, type FrontServer, openFrontServer, scrapeHead } from './front-server.ts';
-import { openRawClient, type RawClient } from './raw-client.ts';
+import { aborted, answerOf, type FrontServer, openFrontServer, scrapeHead } from './front-server.ts';
+import type { RawClient } from './raw-client.ts';
 
 const READY = 'GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const POST = 'POST /-/snapshot HTTP/1.1\r\nHost: x\r\n';
@@ -13,15 +13,9 @@ const PIECE = Buffer.alloc(64 * 1024, 'a 1\n');
 const HANG_UPS = ['destroy', 'end', 'resetAndDestroy'] as const;
 
 async function assertAnswers(server: FrontServer): Promise<void> {
-  const client = await openRawClient(server.port);
-  client.send(READY);
+  const client = await server.dial(READY);
   assert.equal((await client.readAnswer()).status, 200);
   client.socket.destroy();
-}
-
-async function aborted(signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) return;
-  await new Promise((resolve) => signal?.addEventListener('abort', resolve));
 }
 
 /** Resolves when only that many answers are in flight: what ends them needs a few turns of the event loop. */
@@ -49,7 +43,7 @@ for (const [what, request, byte, answer] of [
     if (isKept && request === '') continue;
     test(`a client that ${what}${isKept ? ' on a kept connection' : ''} is closed`, async () => {
       await using server = await openFrontServer(() => answerOf([]), { limits: QUICK });
-      const client = await openRawClient(server.port);
+      const client = await server.dial();
       if (isKept) {
         client.send(READY);
         await client.readAnswer();
@@ -65,8 +59,7 @@ for (const [what, request, byte, answer] of [
 
 test('a kept connection is closed when it is idle for long, whatever it sends that is no request', async () => {
   await using server = await openFrontServer(() => answerOf([]), { limits: { idleMs: 100 } });
-  const client = await openRawClient(server.port);
-  client.send(READY);
+  const client = await server.dial(READY);
   await client.readAnswer();
   await drip(client, '\r\n');
 });
@@ -84,8 +77,7 @@ test('a kept connection lives through answers that take longer than it may be id
     },
     { clock },
   );
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead());
+  const client = await server.dial(scrapeHead());
   await client.readAnswer();
   await server.servedCount(1);
   clock.advance(299_999);
@@ -107,8 +99,7 @@ test('headers above 16 KiB get a 431', async () => {
     [15 * 1024, 200],
     [17 * 1024, 431],
   ] as const) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead(`X: ${'x'.repeat(headerBytes)}`));
+    const client = await server.dial(scrapeHead(`X: ${'x'.repeat(headerBytes)}`));
     assert.equal((await client.readAnswer()).status, status);
     client.socket.destroy();
   }
@@ -129,7 +120,7 @@ function endless(onPiece: () => void = () => {}) {
 test('a client that takes nothing of its answer is reset, and is not served', async () => {
   await using server = await openFrontServer(() => endless(), { limits: { takeMs: 100 } });
   for (const encoding of ['identity', 'gzip']) {
-    const client = await openRawClient(server.port);
+    const client = await server.dial();
     client.socket.pause();
     client.send(scrapeHead(`Accept-Encoding: ${encoding}`));
     await server.requestedCount(server.requests.length + 1);
@@ -145,7 +136,7 @@ test('a client that takes nothing of its answer is reset, and is not served', as
 test('a client that takes its answer drop by drop has 30 s in all', async () => {
   const clock = new VirtualClock();
   await using server = await openFrontServer(() => endless(), { clock });
-  const client = await openRawClient(server.port);
+  const client = await server.dial();
   client.socket.pause();
   client.send(scrapeHead());
   await server.requestedCount(1);
@@ -170,8 +161,7 @@ test('a slow source costs the client nothing of its time', async () => {
     yield Buffer.from('b 2\n');
   }
   await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }), { clock });
-  const client = await openRawClient(server.port);
-  client.send(PATIENT);
+  const client = await server.dial(PATIENT);
   await client.readBytes(200);
   clock.advance(1_000_000);
   open();
@@ -182,8 +172,7 @@ test('a slow source costs the client nothing of its time', async () => {
 test('a client that hangs up before its answer stops the read and is not served', async () => {
   for (const hangUp of HANG_UPS) {
     await using server = await openFrontServer(() => new Promise(() => {}));
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead());
+    const client = await server.dial(scrapeHead());
     await server.requestedCount(1);
     client.socket[hangUp]();
     await aborted(server.requests[0]?.signal);
@@ -217,8 +206,7 @@ test('a client that hangs up in the middle of its answer stops the read and is n
         }
       }
       await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
-      const client = await openRawClient(server.port);
-      client.send(scrapeHead(`Accept-Encoding: ${encoding}`));
+      const client = await server.dial(scrapeHead(`Accept-Encoding: ${encoding}`));
       await client.readBytes(1_000);
       client.socket[hangUp]();
       await returned;
@@ -241,8 +229,7 @@ test('a client that hung up the moment its answer is there is not served', async
         await gate;
         return answerOf(['a 1\n'], sizeBytes);
       });
-      const client = await openRawClient(server.port);
-      client.send(scrapeHead());
+      const client = await server.dial(scrapeHead());
       await server.requestedCount(1);
       client.socket.destroy();
       // The kernel knows of it now, the server does not yet.
@@ -259,7 +246,7 @@ test('a client that resets the connection as soon as the answer comes is not ser
   for (const sizeBytes of [null, 4]) {
     for (let count = 0; count < 20; count++) {
       await using server = await openFrontServer(() => answerOf(['a 1\n'], sizeBytes));
-      const client = await openRawClient(server.port);
+      const client = await server.dial();
       client.socket.once('data', () => client.socket.resetAndDestroy());
       client.send(scrapeHead());
       await client.closed;
@@ -273,8 +260,7 @@ test('a client that resets the connection as soon as the answer comes is not ser
 test('a client that hangs up when it has the whole answer is served', async () => {
   await using server = await openFrontServer((_, count) => answerOf(['a 1\n', 'b 2\n'], count % 2 === 0 ? null : 8));
   for (let count = 1; count <= 100; count++) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead());
+    const client = await server.dial(scrapeHead());
     await client.readAnswer();
     client.socket.destroy();
     await server.servedCount(count);
@@ -295,8 +281,7 @@ test('a client whose own time is over when its answer has been handed over is no
       },
       { clock },
     );
-    const client = await openRawClient(server.port);
-    client.send(`GET /metrics HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`);
+    const client = await server.dial(`GET /metrics HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`);
     assert.equal((await client.readAnswer()).status, 200);
     await inFlight(server, 0);
     assert.equal(server.served.length, isServed ? 1 : 0, `${header}, ${tookMs} ms`);
@@ -306,11 +291,10 @@ test('a client whose own time is over when its answer has been handed over is no
 test('no reader of a large answer loses a byte, and a slow reader does not hold up a quick one', async () => {
   const pieces = Array.from({ length: 256 }, (_, count) => Buffer.alloc(64 * 1024, `piece ${count}\n`));
   await using server = await openFrontServer(() => answerOf(pieces, pieces.length * 64 * 1024));
-  const slow = await openRawClient(server.port);
+  const slow = await server.dial();
   slow.socket.pause();
   slow.send(scrapeHead());
-  const quick = await openRawClient(server.port);
-  quick.send(scrapeHead());
+  const quick = await server.dial(scrapeHead());
   const expected = Buffer.concat(pieces);
   assert.ok((await quick.readAnswer()).body.equals(expected));
   await server.servedCount(1);
@@ -324,9 +308,8 @@ test('no reader of a large answer loses a byte, and a slow reader does not hold 
 test('of 1,000 connections 64 stay open, those idle longest are closed, and a scrape is answered', async () => {
   await using server = await openFrontServer(() => answerOf(['a 1\n']));
   const clients: RawClient[] = [];
-  for (let count = 0; count < 1_000; count++) clients.push(await openRawClient(server.port));
-  const scraper = await openRawClient(server.port);
-  scraper.send(scrapeHead());
+  for (let count = 0; count < 1_000; count++) clients.push(await server.dial());
+  const scraper = await server.dial(scrapeHead());
   assert.equal((await scraper.readAnswer()).status, 200);
   await Promise.all(clients.slice(0, 1_001 - 64).map(({ closed }) => closed));
   const open = clients.slice(1_001 - 64);
@@ -342,12 +325,11 @@ test('where all 64 connections wait for answers, the new one is closed', async (
   });
   const clients: RawClient[] = [];
   for (let count = 0; count < 64; count++) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead());
+    const client = await server.dial(scrapeHead());
     clients.push(client);
   }
   await server.requestedCount(64);
-  await (await openRawClient(server.port)).closed;
+  await (await server.dial()).closed;
   open();
   for (const client of clients) assert.equal((await client.readAnswer()).status, 200);
   await server.servedCount(64);
@@ -364,7 +346,7 @@ for (const [what, addresses] of [
     await using server = await openFrontServer((_, count) => (count < 64 ? endless() : answerOf(['a 1\n'])), { clock });
     const clients: RawClient[] = [];
     for (let count = 0; count < 64; count++) {
-      const client = await openRawClient(server.port, { localAddress: addresses[count % addresses.length] ?? '' });
+      const client = await server.dial('', { localAddress: addresses[count % addresses.length] ?? '' });
       client.socket.pause();
       client.send(scrapeHead().repeat(3));
       clients.push(client);
@@ -374,8 +356,7 @@ for (const [what, addresses] of [
     for (let tries = 1; server.served.length < 3; tries++) {
       assert.ok(tries < 15, 'before their 30 s are over');
       clock.advance(1_000);
-      const scraper = await openRawClient(server.port);
-      scraper.send(scrapeHead());
+      const scraper = await server.dial(scrapeHead());
       await Promise.race([scraper.readAnswer().catch(() => {}), scraper.closed]);
       for (let pass = 0; pass < 10; pass++) await new Promise((resolve) => setImmediate(resolve));
     }
@@ -470,7 +451,7 @@ test('no request brings it down or hangs it: fuzzed', async (context) => {
     count % 3 === 0 ? { kind: 'unavailable', why: 'x' } : answerOf(['a 1\n', 'b 2\n'], count % 3 === 1 ? 8 : null),
   );
   for (let round = 0; round < 1_000; round++) {
-    const client = await openRawClient(server.port);
+    const client = await server.dial();
     for (let count = 1 + next(3); count > 0; count--) {
       const bytes = makeRequest(next);
       const cut = next(bytes.length + 1);

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { settleConnections } from '../../src/front/server.ts';
 import { collectGarbage } from '../support/memory.ts';
-import { answerOf, openFrontServer, scrapeHead } from './front-server.ts';
+import { aborted, answerOf, openFrontServer, scrapeHead } from './front-server.ts';
 import { openRawClient, type RawAnswer } from './raw-client.ts';
 
 const BODY = '# TYPE a counter\na 1\nb{c="d"} 2\n';
@@ -76,8 +76,7 @@ test('a piece of an answer may change once the next is asked for, long or short,
   await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
   const unpackers = { identity: (bytes: Buffer) => bytes, gzip: gunzipSync, zstd: zstdDecompressSync };
   for (const [encoding, unpack] of Object.entries(unpackers)) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead(`Accept-Encoding: ${encoding}`));
+    const client = await server.dial(scrapeHead(`Accept-Encoding: ${encoding}`));
     // The kernel takes no more meanwhile.
     client.socket.pause();
     await delay(50);
@@ -128,8 +127,7 @@ test('HEAD gets the headers of GET, no byte of the body, and is not served', asy
   };
   const body = { sizeBytes: 5, read };
   await using server = await openFrontServer(() => ({ kind: 'body', body }));
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead().replace('GET', 'HEAD'));
+  const client = await server.dial(scrapeHead().replace('GET', 'HEAD'));
   const head = await client.readAnswer(false);
   assert.deepEqual([head.status, head.headers.get('content-length')], [200, '5']);
   assert.deepEqual(server.seen, []);
@@ -142,16 +140,14 @@ test('HEAD gets the headers of GET, no byte of the body, and is not served', asy
 test('HEAD over HTTP/1.0 has nothing read for a length', async () => {
   const read = () => assert.fail('read');
   await using server = await openFrontServer(() => ({ kind: 'body', body: { sizeBytes: null, read } }));
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead().replace('GET', 'HEAD').replace('HTTP/1.1', 'HTTP/1.0'));
+  const client = await server.dial(scrapeHead().replace('GET', 'HEAD').replace('HTTP/1.1', 'HTTP/1.0'));
   const { status, headers } = await client.readAnswer(false);
   assert.deepEqual([status, headers.get('content-length')], [200, undefined]);
 });
 
 test('HTTP/1.0 gets a length and no chunks, never gzip, and the connection ends', async () => {
   await using server = await openFrontServer(() => answerOf([BODY, 'e 3\n']));
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead('Accept-Encoding: gzip').replace('HTTP/1.1', 'HTTP/1.0'));
+  const client = await server.dial(scrapeHead('Accept-Encoding: gzip').replace('HTTP/1.1', 'HTTP/1.0'));
   const { headers, body } = await client.readAnswer();
   assert.equal(headers.get('content-length'), String(BODY.length + 4));
   assert.equal(headers.get('transfer-encoding'), undefined);
@@ -162,8 +158,7 @@ test('HTTP/1.0 gets a length and no chunks, never gzip, and the connection ends'
 
 test('HTTP/1.0 gets not one byte of an answer that breaks off', async () => {
   await using server = await openFrontServer(() => brokenAfter(BODY));
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead().replace('HTTP/1.1', 'HTTP/1.0'));
+  const client = await server.dial(scrapeHead().replace('HTTP/1.1', 'HTTP/1.0'));
   assert.equal(await client.closed, 'ECONNRESET');
   assert.equal(client.received().length, 0);
   assert.deepEqual([server.seen.length, server.served.length], [1, 0], 'it lives, and has taken nothing');
@@ -182,8 +177,7 @@ test('an answer that breaks off resets the connection, whatever was declared', a
   const answers = [brokenAfter(BODY), brokenAfter(BODY, 1_000), answerOf([BODY], 1_000), answerOf([BODY], 10)];
   await using server = await openFrontServer((_, count) => answers[Math.floor(count / 2)] ?? answerOf([]));
   for (let count = 0; count < answers.length * 2; count++) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead(...(count % 2 === 0 ? [] : ['Accept-Encoding: gzip'])));
+    const client = await server.dial(scrapeHead(...(count % 2 === 0 ? [] : ['Accept-Encoding: gzip'])));
     // Compressed, the last two are whole: what was declared is not sent.
     if (count > 4 && count % 2 === 1) await client.readAnswer();
     else assert.equal(await client.closed, 'ECONNRESET', `answer ${count}`);
@@ -232,10 +226,10 @@ test('openConnections are the other open ones of the same address and agent that
     await server.servedCount(count);
     return server.served.at(-1)?.openConnections;
   };
-  const one = await openRawClient(server.port);
-  const two = await openRawClient(server.port);
-  const elsewhere = await openRawClient(server.port, { localAddress: '127.0.0.2' });
-  const silent = await openRawClient(server.port);
+  const one = await server.dial();
+  const two = await server.dial();
+  const elsewhere = await server.dial('', { localAddress: '127.0.0.2' });
+  const silent = await server.dial();
   assert.deepEqual(await scrape(one, 'P'), []);
   assert.deepEqual(await scrape(elsewhere, 'P'), []);
   assert.deepEqual(await scrape(two, 'P'), [1]);
@@ -342,18 +336,12 @@ test('POST /-/snapshot notifies the reader that the client hung up', async () =>
       return new Promise(() => {});
     },
   });
-  const client = await openRawClient(server.port);
-  client.send('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  const client = await server.dial('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
   const signal = await began;
   client.socket.destroy();
   await aborted(signal);
   assert.equal(signal.reason, 'the client hung up');
 });
-
-async function aborted(signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) return;
-  await new Promise((resolve) => signal?.addEventListener('abort', resolve));
-}
 
 test('requests that come at once on one connection are answered one after the other, in order', async () => {
   let atOnceCount = 0;
@@ -363,7 +351,7 @@ test('requests that come at once on one connection are answered one after the ot
     atOnceCount--;
     return answerOf([`a ${count}\n`], count % 2 === 0 ? null : 4);
   });
-  const client = await openRawClient(server.port);
+  const client = await server.dial();
   for (let count = 0; count < 6; count += 2) {
     client.send(`${scrapeHead()}GET /x HTTP/1.1\r\nHost: x\r\n\r\n${scrapeHead()}`);
     assert.equal((await client.readAnswer()).body.toString(), `a ${count}\n`);
@@ -376,23 +364,22 @@ test('requests that come at once on one connection are answered one after the ot
 
 test('a connection on which too many requests wait is closed', async () => {
   await using server = await openFrontServer(() => new Promise(() => {}));
-  const client = await openRawClient(server.port);
-  client.send(scrapeHead().repeat(3));
+  const client = await server.dial(scrapeHead().repeat(3));
   await server.requestedCount(1);
   assert.equal(server.inFlightCount, 3);
   client.send(scrapeHead());
   await client.closed;
   await aborted(server.requests[0]?.signal);
-  const next = await openRawClient(server.port);
-  next.send('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  const next = await server.dial('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
   assert.equal((await next.readAnswer()).status, 200);
   assert.equal(server.requests.length, 1);
 });
 
 test('Expect: 100-continue is answered, anything else expected is refused', async () => {
   await using server = await openFrontServer(() => answerOf([BODY]));
-  const client = await openRawClient(server.port);
-  client.send('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n');
+  const client = await server.dial(
+    'POST /-/snapshot HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n',
+  );
   assert.equal((await client.readAnswer()).status, 100);
   client.send('x');
   assert.equal((await client.readAnswer()).status, 200);
@@ -403,8 +390,7 @@ test('an upgrade is left out of account, and CONNECT closes the connection', asy
   await using server = await openFrontServer(() => answerOf([BODY]));
   const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
   assert.equal((await ask(server.port, scrapeHead(...upgrade))).body.toString(), BODY);
-  const client = await openRawClient(server.port);
-  client.send('CONNECT localhost:9646 HTTP/1.1\r\nHost: x\r\n\r\n');
+  const client = await server.dial('CONNECT localhost:9646 HTTP/1.1\r\nHost: x\r\n\r\n');
   await client.closed;
   assert.equal((await ask(server.port, scrapeHead())).status, 200);
 });
@@ -412,8 +398,7 @@ test('an upgrade is left out of account, and CONNECT closes the connection', asy
 test('Connection: close ends the connection after the answer, which is served', async () => {
   await using server = await openFrontServer(() => answerOf([BODY]));
   for (let count = 1; count <= 50; count++) {
-    const client = await openRawClient(server.port);
-    client.send(scrapeHead('Connection: close'));
+    const client = await server.dial(scrapeHead('Connection: close'));
     await client.readAnswer();
     assert.equal(await client.closed, '');
     await server.servedCount(count);
@@ -422,8 +407,7 @@ test('Connection: close ends the connection after the answer, which is served', 
 
 test('retire() ends every connection, and answers /-/healthy until close()', async () => {
   await using server = await openFrontServer(() => new Promise(() => {}));
-  const waiting = await openRawClient(server.port);
-  waiting.send(scrapeHead());
+  const waiting = await server.dial(scrapeHead());
   await server.requestedCount(1);
   server.retire();
   await waiting.closed;
@@ -434,7 +418,7 @@ test('retire() ends every connection, and answers /-/healthy until close()', asy
   assert.equal(await get('POST', '/-/snapshot'), 503);
   assert.deepEqual([server.requests.length, server.inFlightCount], [1, 0]);
   await server.close();
-  assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+  assert.equal(await (await server.dial()).closed, 'ECONNREFUSED');
 });
 
 test('settleConnections() does not wait for the end of a flood', async () => {
@@ -473,15 +457,12 @@ test('close() ends every connection at once, the ones in the middle of an answer
   await using server = await openFrontServer((_, count) =>
     count === 0 ? { kind: 'body', body: { read, sizeBytes: null } } : new Promise(() => {}),
   );
-  const streaming = await openRawClient(server.port);
-  streaming.send(scrapeHead());
+  const streaming = await server.dial(scrapeHead());
   await streaming.readBytes(200);
-  const waiting = await openRawClient(server.port);
-  waiting.send(scrapeHead());
+  const waiting = await server.dial(scrapeHead());
   await server.requestedCount(2);
-  const silent = await openRawClient(server.port);
-  const kept = await openRawClient(server.port);
-  kept.send('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  const silent = await server.dial();
+  const kept = await server.dial('GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n');
   await kept.readAnswer();
   assert.equal(server.inFlightCount, 2);
   await Promise.all([server.close(), server.close()]);
@@ -489,7 +470,7 @@ test('close() ends every connection at once, the ones in the middle of an answer
   const reasons = server.requests.map(({ signal }) => signal.reason);
   assert.deepEqual(reasons, ['the front closes', 'the front closes']);
   assert.equal(server.inFlightCount, 0);
-  assert.equal(await (await openRawClient(server.port)).closed, 'ECONNREFUSED');
+  assert.equal(await (await server.dial()).closed, 'ECONNREFUSED');
   await server.close();
   assert.deepEqual(server.served, []);
 });

@@ -141,7 +141,7 @@ export function scrape(port: number, options: ScrapeOptions = {}): Promise<Scrap
   });
 }
 
-/** The value of the one sample of a family that has no labels; undefined: there is none. */
+/** The value of the one sample of a family that has no labels; undefined: it is missing. */
 export function readValue(text: string, name: string): number | undefined {
   const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
   return found === null ? undefined : Number(found[1]);

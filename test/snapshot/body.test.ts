@@ -12,14 +12,11 @@ import {
   openBody,
 } from '../../src/snapshot/body.ts';
 import { collectGarbage } from '../support/memory.ts';
+import { readPieces } from '../support/pieces.ts';
 
 const MIB = 1024 * 1024;
 
-async function readAll(body: Body, signal?: AbortSignal): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body.read(signal)) pieces.push(Uint8Array.from(piece));
-  return Buffer.concat(pieces);
-}
+const readAll = (body: Body, signal?: AbortSignal) => readPieces(body.read(signal));
 
 /** Lines of random values, as programs show them, of that many bytes. */
 function makeExposition(sizeBytes: number): Buffer {
@@ -305,11 +302,7 @@ test('openBody() gives the buffers of a body that breaks off to the next one', (
   assert.ok(grownBytes < 4 * MIB, `${grownBytes} bytes`);
 });
 
-async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-  let text = '';
-  for await (const piece of pieces) text += Buffer.from(piece).toString();
-  return text;
-}
+const readText = async (pieces: AsyncIterable<Uint8Array>) => String(await readPieces(pieces));
 
 test('filterFamilies() filters what comes, its last line without a line feed included', async () => {
   const { body, push, end } = openBody();

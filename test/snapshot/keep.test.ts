@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { MainView } from '../../src/decide/serve.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openKeeper } from '../../src/snapshot/keep.ts';
+import { readPieces } from '../support/pieces.ts';
 
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 0 };
 
@@ -34,10 +35,7 @@ function openScene(metricNames: readonly string[] = ['locust_up']) {
       // What came is judged in turns of the event loop.
       await new Promise((resolve) => setImmediate(resolve));
       const snapshot = await keeper.newest();
-      if (snapshot === null) return null;
-      const pieces: Uint8Array[] = [];
-      for await (const piece of snapshot.body.read()) pieces.push(Uint8Array.from(piece));
-      return Buffer.concat(pieces).toString();
+      return snapshot === null ? null : String(await readPieces(snapshot.body.read()));
     },
   };
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Body, makeWrittenBody } from '../../src/snapshot/body.ts';
 import { openSnapshotStore, type Snapshot } from '../../src/snapshot/snapshot.ts';
+import { readPieces } from '../support/pieces.ts';
 
 const at = (atMs: number) => ({ atMs, seconds: atMs / 1_000 });
 
@@ -15,9 +16,7 @@ function makeBody(text: string): Body {
 }
 
 async function readText(snapshot: Snapshot | null): Promise<string> {
-  let text = '';
-  for await (const piece of snapshot?.body.read() ?? []) text += Buffer.from(piece).toString();
-  return text;
+  return String(await readPieces(snapshot?.body.read() ?? []));
 }
 
 test('keep() joins a body once, however often it is given; it is as new as the newest read', async () => {

@@ -10,6 +10,7 @@ import type { LogEntry } from '../../../src/decide/messages.ts';
 import { type LocustSourceParts, openLocustSource } from '../../../src/front/locust/source.ts';
 import { makeFolder } from '../../support/folder.ts';
 import { listen } from '../../support/listen.ts';
+import { readPieces } from '../../support/pieces.ts';
 import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -67,8 +68,7 @@ async function openLocust(
     const beginning = await begun;
     const reading = await ended;
     if (beginning.kind !== 'answered') return { beginning, reading, text: '', up: null, total: null };
-    let text = '';
-    for await (const piece of beginning.body.read()) text += Buffer.from(piece).toString();
+    const text = String(await readPieces(beginning.body.read()));
     const { observation } = reading;
     const total = observation.kind === 'answered' ? observation.totals.requests : null;
     const up = reading.metric('locust_up');

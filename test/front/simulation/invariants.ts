@@ -103,7 +103,7 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   if (isNew || (!isAsked && newest?.accept !== wanted)) return null;
   const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
   const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
-  // Whether an exporter that is started anew within the end belongs to the run is open.
+  // Whether an exporter that restarts within the end belongs to the run is open.
   if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
     return null;
   const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
@@ -121,7 +121,7 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const until = run.wholes.filter((each) => each.endedAtMs < Math.min(signMs ?? endedAtMs, endedAtMs));
   const atEnd = [until.at(-1), until.findLast((each) => each.accept !== ACCEPTS.protobuf)];
   if (atEnd.some((each) => each !== undefined && each.generation !== last?.generation)) return null;
-  // It was started anew while main lived, and other pages know that.
+  // It restarted while main lived, and other pages know that.
   const known = run.wholes.findLast((each) => each.endedAtMs <= knownAtMs);
   if (last !== undefined && known?.generation !== last.generation) return null;
   const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
@@ -185,7 +185,7 @@ function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
   // Judged is what was shown since main was first alive; pushed what vanished shortly before, too.
   const { aliveSinceMs } = run.state.facts;
   const isOfRun = run.wholes.some((each) => each.page.has(SELECTED) && each.endedAtMs > Number(aliveSinceMs));
-  // One that is started anew in the hold, and has no counter, is believed in any format (673542).
+  // One that restarts in the hold, and has no counter, is believed in any format (673542).
   const isAnew = run.wholes.some(
     ({ endedAtMs, generation, isKnownAsNew }) =>
       !isKnownAsNew && endedAtMs > knownAtMs && generation > findGeneration(scenario.source, knownAtMs),
@@ -205,7 +205,7 @@ function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
 function mayGoBack({ wholes, knownAtMs }: Run, before: Page, page: Page): boolean {
   const [older, newer] = [before, page].map((each) => wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(each)));
   if (older === undefined || newer === undefined) return false;
-  // Started anew between two reads, which nothing showed: none was refused, and promhttp's counter is not looked
+  // Restarted between two reads, which nothing showed: none was refused, and promhttp's counter is not looked
   // for in messages (590992), or was 0 before, too (803825).
   if (newer.generation > older.generation && !newer.isKnownAsNew) return true;
   // The first answer in its own format, asked for before the end, came after it, and after the scraper had asked
@@ -230,7 +230,7 @@ function checkFreshness({ run, scenario }: Facts): readonly string[] {
   const hangs = source.faults.filter(({ kind }) => kind === 'hangOnce' || kind === 'drop');
   const allowedMs = 2 * limits.pollMs + 8 * source.tookMs + 1_500 + 4_000 * hangs.length;
   const fromMs = endMs - allowedMs;
-  // Nothing is read beside a read that hangs unless a scrape waits.
+  // Nothing is read next to a read that hangs unless a scrape waits.
   const isAsked = scrapers.some((each) => each.intervalMs <= 2_000 && each.firstMs < fromMs && each.untilMs > endMs);
   const isEasy =
     fromMs > 0 &&
@@ -273,7 +273,7 @@ function hasTaken({ scenario, ended }: Facts, { plan, page }: Scrape): boolean {
   return scenario.source.formats === 'text' && newest.size > 0 && findLost(newest, page) === null;
 }
 
-/** 1: nobody who lives, and comes in time, is given up. */
+/** 1: no scraper that lives, and comes in time, is given up. */
 function checkLiving(facts: Facts): readonly string[] {
   const { run, scenario, endedAtMs, final, limitMs } = facts;
   if (
@@ -357,7 +357,7 @@ function checkCounted(facts: Facts): readonly string[] {
   return seen > taken.length ? [`3: ${seen} were counted, and ${taken.length} have taken`] : [];
 }
 
-/** 4: the hold ends by its limit, and before where nobody is left who may come. */
+/** 4: the hold ends by its limit, or once no scraper is left that may come. */
 function checkLimits(facts: Facts): readonly string[] {
   const { run, scenario, limitMs } = facts;
   const stoodMs = scenario.standstills.reduce((sum, { ms }) => sum + ms + LAST_LOOK_MS, 0);
@@ -368,7 +368,7 @@ function checkLimits(facts: Facts): readonly string[] {
   const neededMs = findNeeded(facts);
   if (neededMs === null) return [];
   return run.closedAtMs > neededMs + LAST_LOOK_MS + findAnswersMs(run, neededMs) + stoodMs
-    ? [`4: closed at ${run.closedAtMs}, and nobody was left to wait for since ${neededMs}`]
+    ? [`4: closed at ${run.closedAtMs}, and nothing was left to wait for since ${neededMs}`]
     : [];
 }
 
@@ -390,7 +390,7 @@ function findAnswersMs({ scrapes, closedAtMs, scenario }: Run, atMs: number): nu
 function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | null {
   const { limits, scrapers } = scenario;
   const isPlain = new Set(scrapers.map(({ address }) => address)).size === scrapers.length;
-  // A look that has begun waits up to a POLL for a metric of a source that hangs, whoever takes meanwhile (37086).
+  // A look that has begun waits up to a POLL for a metric of a source that hangs, even if all have taken meanwhile (37086).
   const isWaiting = scenario.shape === 'metricExporter' && isHanging(scenario, knownAtMs);
   if (limits.scrapesWantedCount !== 'auto' || !hasHold(limits) || !isPlain || isWaiting) return null;
   const known = scrapers.map((plan) => {
@@ -424,7 +424,7 @@ function findNeeded({ run, scenario, endedAtMs, knownAtMs }: Facts): number | nu
       const livesMs = intervalMs ?? others;
       return Math.min(tookMs, livesMs === 0 ? Number.POSITIVE_INFINITY : lastMs + 2.5 * livesMs);
     });
-  // The last look waits for every format of a source of which nothing was kept, whoever takes meanwhile (434618).
+  // The last look waits for every format of a source of which nothing was kept, even if all have taken meanwhile (434618).
   const isUnkept = run.wholes.every((each) => each.endedAtMs > knownAtMs);
   const lookedMs = knownAtMs + (isUnkept && isHanging(scenario, knownAtMs) ? READ_TIMEOUT_MS : 0);
   const neededMs = Math.max(firstMs, lookedMs, ...endsMs);

@@ -1,4 +1,4 @@
-// `npm run simulate`: a million runs; `npm run simulate -- COUNT` so many; `npm run simulate -- seed SEED` one,
+// `npm run simulate`: a million runs; `npm run simulate -- COUNT` that many; `npm run simulate -- seed SEED` one,
 // with its story.
 
 import { availableParallelism } from 'node:os';
@@ -48,7 +48,7 @@ async function runShare(share: Share): Promise<Found> {
 }
 
 async function runSeeds({ first, step, count, endMs }: Share): Promise<Found> {
-  // Bodies that break off are errors, which nobody reads here.
+  // Bodies that break off are errors, which are not read here.
   Error.stackTraceLimit = 0;
   const failures: Failure[] = [];
   let runsCount = 0;

@@ -15,6 +15,7 @@ import { sigtermKind } from '../../../src/observe/sigterm.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
 import { runLoop } from '../../../src/run/loop.ts';
 import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
+import { readPieces } from '../../support/pieces.ts';
 import { type Page, readPageBytes, showPage } from './page.ts';
 import { isBySignal, type Scenario } from './scenario.ts';
 import { callSnapshot, type Port, type Scrape, startScraper } from './scraper.ts';
@@ -221,7 +222,5 @@ function readKind({ read }: ConditionKind, argument: string): Condition {
 
 async function readSnapshot(snapshot: Snapshot | null): Promise<Page | null> {
   if (snapshot === null) return null;
-  const pieces: Uint8Array[] = [];
-  for await (const piece of snapshot.body.read()) pieces.push(piece);
-  return readPageBytes(snapshot.body.type.format, Buffer.concat(pieces));
+  return readPageBytes(snapshot.body.type.format, await readPieces(snapshot.body.read()));
 }

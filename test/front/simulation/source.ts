@@ -41,7 +41,7 @@ export type SourcePlan = {
   readonly hasLength: boolean;
   /** It counts its scrapes, as promhttp does. */
   readonly hasCounters: boolean;
-  /** 1 while main lives; null: there is no such metric. */
+  /** 1 while main lives; null: it has no such metric. */
   readonly upUntilMs: number | null;
 };
 

@@ -47,7 +47,7 @@ export class World implements Clock {
 
   readonly nowMs = () => this.#nowMs;
 
-  /** What is sent now reaches nobody. */
+  /** What is sent now is lost. */
   isCutOff(): boolean {
     return this.#wakesAtMs !== null && this.#isNodeStill;
   }
@@ -70,7 +70,7 @@ export class World implements Clock {
     this.#inbox.push(callback);
   }
 
-  /** The process does nothing for so long, or its whole node. */
+  /** Stops the process, or its whole node, for this long. */
   standStill(ms: number, isOfNode: boolean): void {
     this.tell(() => `${isOfNode ? 'its node ' : ''}stands still for ${ms} ms`);
     this.#isNodeStill = isOfNode;

@@ -19,6 +19,7 @@ import { BODY_MAX_BYTES } from '../../../src/exposition/exposition.ts';
 import { openFileSource } from '../../../src/front/sources/file.ts';
 import type { Source } from '../../../src/front/sources/source.ts';
 import { makeFolder } from '../../support/folder.ts';
+import { readPieces } from '../../support/pieces.ts';
 import { readRecordedBody } from '../../support/recording.ts';
 
 const NEVER = new AbortController().signal;
@@ -52,9 +53,7 @@ async function read(source: Source, signal: AbortSignal = NEVER): Promise<string
   assert.equal(observation.kind, beginning.kind);
   if (beginning.kind !== 'answered') return beginning.kind === 'failed' ? `failed: ${beginning.why}` : beginning.kind;
   assert.equal((await beginning.body.ended).kind, 'whole');
-  const pieces: Uint8Array[] = [];
-  for await (const piece of beginning.body.read()) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
+  return String(await readPieces(beginning.body.read()));
 }
 
 test('a file is read afresh each time, byte for byte, and shown to the conditions', async () => {

@@ -6,6 +6,7 @@ import type { Beginning } from '../../../src/front/sources/source.ts';
 import type { ExporterReading } from '../../../src/observe/condition-kind.ts';
 import { type Body, type BodyEnd, BrokenBody } from '../../../src/snapshot/body.ts';
 import { type Answerer, answerWith, openPeer } from '../../support/peer.ts';
+import { readPieces } from '../../support/pieces.ts';
 import { readRecordedBody, readRecordedHeader } from '../../support/recording.ts';
 
 const NEVER = new AbortController().signal;
@@ -23,11 +24,7 @@ async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<
   return result;
 }
 
-async function readAll(body: Body): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body.read()) pieces.push(Uint8Array.from(piece));
-  return Buffer.concat(pieces);
-}
+const readAll = (body: Body) => readPieces(body.read());
 
 function takeBody({ beginning }: Result): Body {
   assert.ok(beginning.kind === 'answered', JSON.stringify(beginning));

@@ -1,0 +1,90 @@
+// A front before a source that a test drives, on a clock that the test turns; main is seen alive.
+
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { LogEntry } from '../../src/decide/messages.ts';
+import type { MainView } from '../../src/decide/serve.ts';
+import { type Front, type FrontParts, openFront } from '../../src/front/front.ts';
+import { readPieces } from '../support/pieces.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { hang, openSource, scrape } from './source.ts';
+
+export const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
+export const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };
+export const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
+export const POLL_MS = 1_000;
+export const NEVER = new AbortController().signal;
+
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** `body`: what the source answers; the rest as openFront() takes it. */
+export async function openWorld(
+  t: TestContext,
+  { body, ...parts }: Partial<FrontParts> & { readonly body?: string } = {},
+) {
+  const source = await openSource(body);
+  const clock = new VirtualClock(1_000);
+  const log: LogEntry[] = [];
+  const opened = await openFront({
+    at: { host: '127.0.0.1', port: 0 },
+    url: source.url,
+    metricNames: [],
+    pollMs: POLL_MS,
+    clock,
+    toUnixSeconds: (atMs) => 1_000_000 + atMs / 1000,
+    log: (entry) => log.push(entry),
+    ...parts,
+  });
+  assert.ok(opened.kind === 'open');
+  const { front } = opened;
+  t.after(async () => {
+    await front.close();
+    await source[Symbol.asyncDispose]();
+  });
+  front.tell(LIVING);
+  return {
+    front,
+    source,
+    clock,
+    log,
+    ask: (accept: string, isScraper = true) => scrape(front.port, { headers: { accept }, isScraper }),
+    /** Calls for a snapshot, as a hook does. */
+    post: () => scrape(front.port, { path: '/-/snapshot', method: 'POST' }),
+    /** The source's part of what a scrape gets. */
+    page: async () => withoutOwn((await scrape(front.port)).text),
+  };
+}
+
+/** One whose source was read and kept; main is seen like this. */
+export async function openKept(t: TestContext, options: Parameters<typeof openWorld>[1] = {}, view = LIVING) {
+  const world = await openWorld(t, options);
+  await takeSnapshot(world);
+  world.front.tell(view);
+  return world;
+}
+
+export function withoutOwn(text: string): string {
+  return text.replace(/# HELP lastscrape_[\s\S]*$/, '');
+}
+
+export const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Waits until what was read is kept; only with a body that has a sample. */
+export async function untilKept({ front }: World, readAtMs: number): Promise<void> {
+  while ((front.observe().answeredAtMs ?? 0) < readAtMs) await turn();
+}
+
+/** Has the source read once, as an observation does, and waits until that is kept. */
+export async function takeSnapshot(world: World): Promise<void> {
+  const { front, source, clock } = world;
+  const before = source.requestsCount;
+  clock.advance(30_000);
+  await front.readExporter(NEVER);
+  if (source.answer !== hang) await source.requests(before + 1);
+  await untilKept(world, clock.nowMs());
+}
+
+/** What a push would send. */
+export async function readNewest({ front }: { readonly front: Front }): Promise<string> {
+  return String(await readPieces((await front.newest())?.body.read() ?? []));
+}
