@@ -101,7 +101,6 @@ const PURE = [
   'src/front/locust/memory.ts',
   'src/front/locust/pace.ts',
   'src/front/locust/page.ts',
-  'src/front/locust/requests.ts',
   'src/front/locust/rows.ts',
   'src/front/sources/push-groups.ts',
   'src/pod/pod-request.ts',

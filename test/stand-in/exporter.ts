@@ -7,7 +7,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Family, formatLabels, listLines, makeGauge } from '../../src/exposition/exposition-text.ts';
 import { openLocustMemory } from '../../src/front/locust/memory.ts';
-import { readLocustStats } from '../../src/front/locust/page.ts';
+import { type LocustRow, readLocustStats } from '../../src/front/locust/page.ts';
 
 /** What a test may change at any moment; it holds for the requests that begin afterwards. */
 export type ExporterFaults = {
@@ -134,7 +134,10 @@ function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promis
     // Any body of a 2xx is a Locust that is up, a login page too (recording Q3-web-login).
     const stats = readLocustStats(body);
     // The exporter has no percentiles of rows, and looks for the current ones where Locust 1 had them: 0.
-    const rows = stats?.rows.map((row) => ({ ...row, percentiles: new Map() })) ?? [];
+    const dropQuantiles = ({ numbers, ...row }: LocustRow): LocustRow => {
+      return { ...row, numbers: new Map([...numbers].filter(([name]) => !name.startsWith('0.'))) };
+    };
+    const rows = stats?.rows.map(dropQuantiles) ?? [];
     if (stats !== null) life.memory.takeStats({ ...stats, rows, currentPercentile50: 0, currentPercentile95: 0 });
     return life.memory.listFamilies(stats === null ? 'other' : 'stats');
   });

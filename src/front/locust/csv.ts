@@ -15,7 +15,7 @@ const COLUMNS: ReadonlyMap<string, RowField> = new Map([
 ]);
 
 /** The page rounds these: no maximum may fall when the CSV is read. */
-const ROUNDED: ReadonlySet<string | undefined> = new Set<RowField>(['min_response_time', 'max_response_time']);
+const ROUNDED: ReadonlySet<string> = new Set<RowField>(['min_response_time', 'max_response_time']);
 
 /** Type and name, quoted or not, and the numbers, never quoted. */
 const RECORD = /([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^,"\r\n]*|"[^"]*(?:""[^"]*)*"),([^"\r\n]*)\r?\n/y;
@@ -36,12 +36,12 @@ export function readLocustCsv(
 ): Iterable<LocustRow> | null {
   const [header] = listRecords(bytes);
   if (header === undefined || header[0] !== 'Type' || header[1] !== 'Name') return null;
-  const columns = header[2].split(',').map((title) => ({ field: COLUMNS.get(title), quantile: readQuantile(title) }));
+  const columns = header[2].split(',').map((title) => COLUMNS.get(title) ?? readQuantile(title));
   return {
     *[Symbol.iterator]() {
       let isHeader = true;
       for (const [method, name, numbers] of listRecords(bytes)) {
-        if (!isHeader && isWanted(method, name)) yield { method, name, ...readNumbers(numbers, columns) };
+        if (!isHeader && isWanted(method, name)) yield { method, name, numbers: readNumbers(numbers, columns) };
         isHeader = false;
       }
     },
@@ -78,20 +78,15 @@ function* listPieces(bytes: Buffer): Generator<string> {
   }
 }
 
-type Column = { readonly field: RowField | undefined; readonly quantile: string | null };
-
-function readNumbers(text: string, columns: readonly Column[]): Pick<LocustRow, 'values' | 'percentiles'> {
-  const values: Partial<Record<RowField, number>> = {};
-  const percentiles = new Map<string, number>();
+function readNumbers(text: string, columns: readonly (string | null)[]): LocustRow['numbers'] {
+  const numbers = new Map<string, number>();
   for (const [index, cell] of text.split(',').entries()) {
-    const { field, quantile } = columns[index] ?? {};
+    const column = columns[index] ?? null;
     const value = readNumber(cell);
-    if (value === null) continue;
     // Half up, as Locust's `proper_round`.
-    if (field !== undefined) values[field] = ROUNDED.has(field) ? Math.round(value) : value;
-    else if (quantile !== null && quantile !== undefined) percentiles.set(quantile, value);
+    if (column !== null && value !== null) numbers.set(column, ROUNDED.has(column) ? Math.round(value) : value);
   }
-  return { values, percentiles };
+  return numbers;
 }
 
 /** `99.9%` is the quantile 0.999; null: not a percentile. */

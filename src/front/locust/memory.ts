@@ -1,29 +1,43 @@
-// What is known of Locust, and the exposition that locust_exporter makes of it. Rows outlive Locust;
-// the plain gauges are there only while it answers. Pure.
+// What is known of Locust by its page and CSV, and the exposition that locust_exporter makes of it: what is
+// newer, and when Locust was reset. Rows outlive Locust; the plain gauges are there only while it answers. Pure.
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2; 0.4.0 and 0.4.3 have the same.
 
 import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
 import type { PageView } from './pace.ts';
 import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
-import { openLocustRequests, TOTAL_FIELDS } from './requests.ts';
-import { openRows, type RowStore } from './rows.ts';
+import { openRows, type Row } from './rows.ts';
 
 export type LocustMemory = ReturnType<typeof openLocustMemory>;
 
-/** Beyond it, errors that left the page are dropped: a text may be new with each request. */
+/** Rows of the page (web.py). */
+const PAGE_ROWS_COUNT = 500;
+/** Beyond it, rows that left the page are dropped: a name may be new with each request. */
+const ROWS_MAX_COUNT = 10_000;
+/** The same for errors: a text may be new as well. */
 const ERRORS_MAX_COUNT = 2_000;
-const WORKERS_MAX_COUNT = 10_000;
+const QUANTILES_MAX_COUNT = 20;
+
 /** The one column of errors and workers. */
 const COUNT = 0;
+// Columns of requests: the page's last totals, which numbers are the CSV's (bits), then fields and quantiles.
+const PAGE_TOTALS = [0, 1] as const;
+const OF_CSV = 2;
+const FIRST_FIELD = 3;
+const COLUMNS_MAX_COUNT = FIRST_FIELD + ROW_FIELDS.length + QUANTILES_MAX_COUNT;
+
+/** The totals: of all requests, and of the failed ones. */
+const TOTAL_FIELDS = ['num_requests', 'num_failures'] as const;
+const SHOWN_TOTALS = TOTAL_FIELDS.map((field) => FIRST_FIELD + ROW_FIELDS.indexOf(field));
+const TOTAL_KEY = ['', 'Aggregated'] as const;
 
 /** `namespace`: what all names begin with; `locust` unless LOCUST_METRIC_NAMESPACE says otherwise. */
 export function openLocustMemory(namespace: string) {
-  const requests = openLocustRequests();
-  const errors = openRows(['error', 'method', 'name'], ERRORS_MAX_COUNT);
-  const workers = openRows(['id', 'state'], WORKERS_MAX_COUNT);
+  const requests = openRequests();
+  const errors = openRows(['error', 'method', 'name']);
+  const workers = openRows(['id', 'state']);
   let gauges: readonly Gauge[] = [];
   const makeFamily = (suffix: string, samples: Iterable<Sample>): Family => ({
-    ...makeGauge(`${namespace}_${suffix}`, findHelp(suffix), 0),
+    ...makeGauge(`${namespace}_${suffix}`, HELP.get(suffix) ?? '', 0),
     samples,
   });
   return {
@@ -33,9 +47,7 @@ export function openLocustMemory(namespace: string) {
       takeErrors(errors, stats.errors);
       // Only a worker's current state: the exporter keeps a row of each state.
       workers.clear();
-      for (const { id, state, userCount } of stats.workers) {
-        workers.findOrAdd([id, state]).numbers[COUNT] = userCount;
-      }
+      for (const { id, state, userCount } of stats.workers) workers.add([id, state]).numbers[COUNT] = userCount;
       gauges = listGauges(stats);
     },
     /** Takes the rows of /stats/requests/csv, which are current. */
@@ -45,20 +57,21 @@ export function openLocustMemory(namespace: string) {
     isShown: requests.isShown,
     /** Only the total row of the families that count requests and failures. */
     listTotals: (): readonly Family[] =>
-      TOTAL_FIELDS.map((field) => {
-        const total = requests.findTotal(field);
-        return makeFamily(`requests_${field}`, total === undefined ? [] : [total]);
+      TOTAL_FIELDS.map((field, index) => {
+        const { labels = '', numbers = [] } = requests.findTotal() ?? {};
+        const value = numbers[SHOWN_TOTALS[index] as number];
+        return makeFamily(`requests_${field}`, value === undefined ? [] : [{ labels, value }]);
       }),
     /** In the order of their names; `view`: what the newest answer of the page was. */
     listFamilies(view: PageView['kind']): readonly Family[] {
       const plain = new Map(view === 'stats' ? gauges : []);
       // Of the same moment as the totals, which stay when Locust is gone.
-      const ratio = requests.findCsvFailRatio();
+      const ratio = findCsvFailRatio(requests.findTotal());
       if (ratio !== null) plain.set('requests_fail_ratio', ratio);
       plain.set('up', view === 'stats' || view === 'other' ? 1 : 0);
       const families: (readonly [string, Iterable<Sample>])[] = [
         ['errors', errors.list(COUNT)],
-        ...ROW_FIELDS.map((field) => [`requests_${field}`, requests.list(field)] as const),
+        ...ROW_FIELDS.map((field, index) => [`requests_${field}`, requests.list(FIRST_FIELD + index)] as const),
         ['requests_response_time_percentile', requests.listPercentiles()],
         ['worker_detail', workers.list(COUNT)],
         ...[...plain].map(([suffix, value]) => [suffix, [{ labels: '', value }]] as const),
@@ -68,21 +81,127 @@ export function openLocustMemory(namespace: string) {
   };
 }
 
-function takeErrors(errors: RowStore, taken: LocustStats['errors']): void {
-  errors.begin();
-  for (const { method, name, error, occurrences } of taken) {
-    const key = [error, method, name];
-    // Two long texts may be the same once they are cut.
-    const known = errors.find(key);
-    const others = errors.isInPass(known) ? (known?.numbers[COUNT] ?? 0) : 0;
-    errors.findOrAdd(key).numbers[COUNT] = others + occurrences;
+/** Opens the numbers of requests. */
+function openRequests() {
+  const rows = openRows(['method', 'name']);
+  /** The columns of fields and quantiles. */
+  const columns = new Map<string, number>(ROW_FIELDS.map((field, index) => [field, FIRST_FIELD + index]));
+
+  function findColumn(name: string): number | undefined {
+    const next = FIRST_FIELD + columns.size;
+    if (!columns.has(name) && next < COLUMNS_MAX_COUNT) columns.set(name, next);
+    return columns.get(name);
   }
-  errors.end();
+  /** Puts numbers into a row, but for the columns that are kept (bits). @returns the columns put, as bits */
+  function put({ numbers }: Row, taken: LocustRow, kept: number): number {
+    let bits = 0;
+    for (const [name, value] of taken.numbers) {
+      const column = findColumn(name);
+      if (column === undefined || (kept & (1 << column)) !== 0) continue;
+      numbers[column] = value;
+      bits |= 1 << column;
+    }
+    return bits;
+  }
+  function putPageRow(taken: LocustRow): void {
+    const row = rows.add([taken.method, taken.name]);
+    // Locust caches the page for 2 s, and longer where it is slow: the CSV may be newer.
+    const kept = isFall(row, SHOWN_TOTALS, taken) ? (row.numbers[OF_CSV] as number) : 0;
+    put(row, taken, kept);
+    row.numbers[OF_CSV] = kept;
+    for (const [index, field] of TOTAL_FIELDS.entries()) {
+      row.numbers[PAGE_TOTALS[index] as number] = taken.numbers.get(field) as number;
+    }
+  }
+  /** False: a total fell, so that Locust was reset after all that is known. */
+  function putCsv(taken: Iterable<LocustRow>): boolean {
+    for (const each of taken) {
+      const key = [each.method, each.name];
+      if (isFall(rows.find(key), SHOWN_TOTALS, each)) return false;
+      if (!isShown(each.method, each.name)) continue;
+      const row = rows.add(key);
+      row.numbers[OF_CSV] = put(row, each, 0);
+    }
+    return true;
+  }
+  /** Whether a row of the CSV is shown: the page has at most 500 rows, and others were never on it. */
+  function isShown(method: string, name: string): boolean {
+    if (method === '' && name === 'Aggregated') return true;
+    return !isHidden(name) && (rows.count() < PAGE_ROWS_COUNT || rows.find([method, name]) !== undefined);
+  }
+
+  return {
+    /** Takes a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
+    takePage(taken: readonly LocustRow[]): boolean {
+      const shown = taken.filter(({ name }) => !isHidden(name));
+      const known = shown.map(({ method, name }) => rows.find([method, name]));
+      const knownCount = known.filter((row) => row?.numbers[PAGE_TOTALS[0]] !== undefined).length;
+      // A page with room for more has every row, the total's included; and a total never falls within a run.
+      const isWhole = taken.length > 0 && taken.length < PAGE_ROWS_COUNT;
+      const isReset =
+        (isWhole && knownCount < rows.count(PAGE_TOTALS[0])) ||
+        shown.some((row, index) => isFall(known[index], PAGE_TOTALS, row));
+      if (isReset) rows.clear();
+      for (const row of shown) putPageRow(row);
+      rows.trim(ROWS_MAX_COUNT);
+      return !isReset;
+    },
+    /** Takes the rows of a CSV, which are current; two passes after a reset. False: as in `takePage`. */
+    takeCsv(taken: Iterable<LocustRow>): boolean {
+      if (putCsv(taken)) return true;
+      rows.clear();
+      putCsv(taken);
+      return false;
+    },
+    isShown,
+    list: rows.list,
+    /** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
+    *listPercentiles(): Generator<Sample> {
+      const quantiles = [...columns].slice(ROW_FIELDS.length).toSorted(([a], [b]) => (a < b ? -1 : 1));
+      for (const { labels, numbers } of rows.listRows()) {
+        const others = labels.slice(0, -1);
+        for (const [quantile, column] of quantiles) {
+          const value = numbers[column];
+          if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
+        }
+      }
+    },
+    findTotal: () => rows.find(TOTAL_KEY),
+  };
 }
 
-/** The HELP of a family, by what follows the namespace; empty for the numbers of requests. */
-function findHelp(suffix: string): string {
-  return HELP.get(suffix) ?? '';
+/** The exporter leaves these out: names of Locust 0.x's own rows. */
+function isHidden(name: string): boolean {
+  return name === 'Total' || name === '//stats/requests';
+}
+
+/** Whether a total is lower than it was; an unknown one is not. */
+function isFall(row: Row | undefined, columns: readonly number[], { numbers }: LocustRow): boolean {
+  return TOTAL_FIELDS.some((field, index) => {
+    const [value, before] = [numbers.get(field), row?.numbers[columns[index] as number]];
+    return value !== undefined && before !== undefined && value < before;
+  });
+}
+
+/** The share of failures, as stats.py has it. null: the totals are the page's, and its own ratio is as new. */
+function findCsvFailRatio(total: Row | undefined): number | null {
+  const ofCsv = total?.numbers[OF_CSV] ?? 0;
+  if (total === undefined || SHOWN_TOTALS.every((column) => (ofCsv & (1 << column)) === 0)) return null;
+  const [requests = 0, failures = 0] = SHOWN_TOTALS.map((column) => total.numbers[column]);
+  if (requests === 0) return failures === 0 ? 0 : 1;
+  return failures / requests;
+}
+
+function takeErrors(errors: ReturnType<typeof openRows>, taken: LocustStats['errors']): void {
+  const onPage = new Set<Row>();
+  for (const { method, name, error, occurrences } of taken) {
+    const row = errors.add([error, method, name]);
+    // Two long texts may be the same once they are cut.
+    const others = onPage.has(row) ? (row.numbers[COUNT] ?? 0) : 0;
+    row.numbers[COUNT] = others + occurrences;
+    onPage.add(row);
+  }
+  errors.trim(ERRORS_MAX_COUNT);
 }
 
 const HELP: ReadonlyMap<string, string> = new Map([

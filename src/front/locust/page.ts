@@ -4,7 +4,7 @@
 import { type Json, parseObject, toObject, toText } from '../../base/json.ts';
 import { copyText } from '../../base/text.ts';
 
-/** The numbers of a row that have a family, by their names in JSON and in the exporter. */
+/** The numbers of a row that have a family each, by their names in JSON and in the exporter. */
 export const ROW_FIELDS = [
   'avg_content_length',
   'avg_response_time',
@@ -23,9 +23,8 @@ export type RowField = (typeof ROW_FIELDS)[number];
 export type LocustRow = {
   readonly method: string;
   readonly name: string;
-  readonly values: Readonly<Partial<Record<RowField, number>>>;
-  /** In ms, by quantile, such as `0.95`. */
-  readonly percentiles: ReadonlyMap<string, number>;
+  /** By `RowField`; percentiles, in ms, by quantile, such as `0.95`. */
+  readonly numbers: ReadonlyMap<string, number>;
 };
 
 /** One answer; null: not in it. */
@@ -130,13 +129,12 @@ function findEscapeStart(bytes: Buffer, at: number): number {
 }
 
 function readRow(row: Json): LocustRow {
-  const values = Object.fromEntries(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
-  const percentiles = new Map<string, number>();
+  const numbers = new Map<string, number>(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
   for (const [key, value] of Object.entries(row)) {
     const quantile = /^response_time_percentile_(0\.\d+)$/.exec(key)?.[1] ?? OLD_PERCENTILES.get(key);
-    if (quantile !== undefined && typeof value === 'number') percentiles.set(quantile, value);
+    if (quantile !== undefined && typeof value === 'number') numbers.set(quantile, value);
   }
-  return { method: readText(row['method']), name: readText(row['name']), values, percentiles };
+  return { method: readText(row['method']), name: readText(row['name']), numbers };
 }
 
 /** Their names in 2.8 to 2.33. */

@@ -4,66 +4,54 @@ import { copyText } from '../../base/text.ts';
 import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposition-text.ts';
 
 /** The values of a row's labels, in the order of their names. */
-export type Key = readonly string[];
+type Key = readonly string[];
 
 /** One row, until it is dropped. */
 export type Row = {
   /** As the exposition has them. */
   readonly labels: string;
   /** By what Go sorts it: the bytes of each label's value. */
-  readonly order: Key;
+  readonly order: string;
   /** By column; a hole: unknown. */
   readonly numbers: number[];
-  /** The newest pass that it was in. */
-  pass: number;
 };
 
-export type RowStore = ReturnType<typeof openRows>;
-
-/** Opens a store without rows; `maxCount`: see `end`. */
-export function openRows(labelNames: readonly string[], maxCount: number) {
+/** Opens a store without rows. */
+export function openRows(labelNames: readonly string[]) {
+  /** By their labels, in the order in which they were last added. */
   const rows = new Map<string, Row>();
   let sorted: Row[] = [];
   let isSorted = true;
-  let pass = 0;
 
-  function add(key: Key): Row {
-    const labels = copyText(formatLabels(labelNames.map((name, index) => [name, key[index] as string])));
-    const row: Row = { labels, order: key.map(makeByteKey), numbers: [], pass };
-    rows.set(copyText(joinKey(key)), row);
-    sorted.push(row);
-    isSorted = false;
-    return row;
-  }
+  const format = (key: Key) => formatLabels(labelNames.map((name, index) => [name, key[index] as string]));
   /** Rows added since the last time stand at the end: of a sorted run V8's sort looks at each row once. */
   function sort(): readonly Row[] {
-    if (!isSorted) sorted.sort(compareRows);
+    if (!isSorted) sorted.sort((one, other) => (one.order < other.order ? -1 : 1));
     isSorted = true;
     return sorted;
   }
 
   return {
-    find: (key: Key): Row | undefined => rows.get(joinKey(key)),
-    /** Keeps the row in the pass. */
-    findOrAdd(key: Key): Row {
-      const row = rows.get(joinKey(key)) ?? add(key);
-      row.pass = pass;
+    find: (key: Key): Row | undefined => rows.get(format(key)),
+    /** Finds the row, or makes it. */
+    add(key: Key): Row {
+      const labels = format(key);
+      let row = rows.get(labels);
+      if (row === undefined) {
+        // A label's value that has a NUL may be sorted otherwise.
+        row = { labels: copyText(labels), order: makeByteKey(key.join('\0')), numbers: [] };
+        sorted.push(row);
+        isSorted = false;
+      }
+      rows.delete(row.labels);
+      rows.set(row.labels, row);
       return row;
     },
-    begin(): void {
-      pass++;
-    },
-    isInPass: (row: Row | undefined) => row?.pass === pass,
-    /** Ends a pass: drops rows beyond the limit that are not in it, the oldest first. */
-    end(): void {
-      const dropped = new Set<Row>();
-      for (const [key, row] of rows) {
-        if (rows.size <= maxCount) break;
-        if (row.pass === pass) continue;
-        rows.delete(key);
-        dropped.add(row);
-      }
-      if (dropped.size > 0) sorted = sorted.filter((row) => !dropped.has(row));
+    /** Drops rows beyond the limit, first those that were not added for longest. */
+    trim(maxCount: number): void {
+      if (rows.size <= maxCount) return;
+      for (const labels of [...rows.keys()].slice(0, -maxCount)) rows.delete(labels);
+      sorted = sorted.filter(({ labels }) => rows.has(labels));
     },
     clear(): void {
       rows.clear();
@@ -82,16 +70,4 @@ export function openRows(labelNames: readonly string[], maxCount: number) {
       }
     },
   };
-}
-
-function compareRows({ order: left }: Row, { order: right }: Row): number {
-  const index = left.findIndex((text, at) => text !== right[at]);
-  return (left[index] as string) < (right[index] as string) ? -1 : 1;
-}
-
-/** Two keys have different texts. */
-function joinKey(key: Key): string {
-  let text = '';
-  for (const value of key) text += `${value.length} ${value}`;
-  return text;
 }
