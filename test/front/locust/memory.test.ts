@@ -239,11 +239,13 @@ test('the failure ratio is absent without a known total', () => {
 test('a number that falls on the page, or in the CSV, is a reset: what was before is gone', () => {
   for (const how of ['page', 'csv'] as const) {
     const memory = openLocustMemory('locust');
-    memory.takeStats(page('running', { a: [10, 1], gone: [5, 0] }));
+    const errors = [{ method: 'GET', name: 'gone', error: 'e', occurrences: 1 }];
+    memory.takeStats({ ...page('running', { a: [10, 1], gone: [5, 0] }), errors });
     memory.takeCsv(csv({ a: [12, 1] }));
     if (how === 'page') memory.takeStats(page('spawning', { a: [1, 0] }));
     else memory.takeCsv(csv({ a: [1, 0] }));
     assert.deepEqual(totals(memory), { 'a num_failures': '0', 'a num_requests': '1' }, how);
+    assert.ok(!writeLines(memory, 'down').some((line) => line.startsWith('locust_errors{')), how);
   }
 });
 
