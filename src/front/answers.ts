@@ -40,16 +40,15 @@ export function openAnswers(
     const accept = source.choose(scrape.accept);
     const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
-    const { begun, ended } = polls.readForScrape({ timeoutMs, signal, isPoll: false, accept });
+    const { begun, ended, limit } = polls.readForScrape({ timeoutMs, signal, isPoll: false, accept });
     const beginning = await begun;
     if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
-    const { body, readAt, kept: keeping, isSourceUp = true } = beginning;
+    const { body, readAt, isSourceUp = true } = beginning;
     if (chooseAnswer(source.state(), 'answered') === 'live') {
-      const live = serveGrowing(body, values(isSourceUp, readAt));
+      const live = serveGrowing(body, values(isSourceUp, readAt), limit);
       return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
-    // This scraper's time may be up; others may still share the read.
-    const kept = await Promise.race([keeping, ended.then((reading) => describeEnd(reading) ?? keeping)]);
+    const kept = await waitForKept(beginning, ended);
     if (kept.kind === 'notKept') {
       return serveLast(accept, kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     }
@@ -99,10 +98,10 @@ export function openAnswers(
   };
 
   async function readSnapshot(accept: string, signal: AbortSignal): Promise<SnapshotEnd> {
-    const beginning = await polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false, accept }).begun;
+    const { begun, ended } = polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false, accept });
+    const beginning = await begun;
     if (beginning.kind !== 'answered') return judge(accept, describeBeginning(beginning));
-    const end = await beginning.body.ended;
-    const kept = end.kind === 'broken' ? end : await beginning.kept;
+    const kept = await waitForKept(beginning, ended);
     return kept.kind === 'kept' ? kept : judge(accept, kept.why);
   }
 
@@ -114,9 +113,12 @@ export function openAnswers(
 
 type SnapshotEnd = { readonly kind: 'kept' | 'leftOut' } | { readonly kind: 'failed'; readonly why: string };
 
-/** Null: the read came to its end. */
-function describeEnd({ observation }: ExporterReading): Kept | null {
-  return observation.kind === 'failed' ? { kind: 'notKept', result: 'failed', why: observation.why } : null;
+/** What becomes of an answer. The time of this request may be up; others may still share the read. */
+function waitForKept({ kept }: KeptAnswer, ended: Promise<ExporterReading>): Promise<Kept> {
+  const unlessGivenUp = ended.then(({ observation }): Kept | Promise<Kept> => {
+    return observation.kind === 'failed' ? { kind: 'notKept', result: 'failed', why: observation.why } : kept;
+  });
+  return Promise.race([kept, unlessGivenUp]);
 }
 
 function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {
@@ -125,14 +127,14 @@ function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answe
 
 const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
 
-/** The body while it grows; our families follow at its end, but for those that the source has. */
-export function serveGrowing(body: Body, values: OwnValues): AnswerBody {
+/** The body while it grows, until `limit`; our families follow at its end, but for those that the source has. */
+export function serveGrowing(body: Body, values: OwnValues, limit?: AbortSignal): AnswerBody {
   const { format, contentType } = body.type;
   let last = { isWhole: true, rest: NOTHING };
   async function* read(): AsyncGenerator<Uint8Array> {
     const own = openOwnPrefixSearch();
     const end = openPageEnd(format);
-    for await (const piece of body.read()) {
+    for await (const piece of body.read(limit)) {
       own.write(piece);
       yield* end.write(piece);
     }

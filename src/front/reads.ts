@@ -6,7 +6,6 @@ import { findReadMove, isPollDue, type OngoingRead, type ReadNeed } from '../dec
 import { TEXT_ACCEPT } from '../decide/pages.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
-import { limitBody } from '../snapshot/body.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
 
 /** Asks for a read. */
@@ -22,6 +21,9 @@ export type ReadRequest = {
   /** The formats that are asked for: only requests for the same ones share a read. Default: text 0.0.4. */
   readonly accept?: string;
 };
+
+/** A read that others may share. `limit`: this request for it was given up; the reason is a string. */
+type SharedRead<SomeAnswer extends BegunAnswer> = SourceRead<SomeAnswer> & { readonly limit: AbortSignal };
 
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
@@ -51,7 +53,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   let cancelMove = () => {};
 
   /** Waits for a read that begins after this call. Never rejects. */
-  function request({ timeoutMs, signal, ...asked }: ReadRequest): SourceRead<SomeAnswer> {
+  function request({ timeoutMs, signal, ...asked }: ReadRequest): SharedRead<SomeAnswer> {
     const { sharer, read } = openSharer<SomeAnswer>(asked);
     waiting.add(sharer);
     read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
@@ -166,10 +168,7 @@ async function handOver<SomeAnswer extends BegunAnswer>(
 ): Promise<ExporterReading> {
   const beginning = await begun;
   read.hasBegun = true;
-  for (const sharer of read.sharers) {
-    if (beginning.kind !== 'answered') sharer.begin(beginning);
-    else sharer.begin({ ...beginning, body: limitBody(beginning.body, sharer.limit.signal) });
-  }
+  for (const sharer of read.sharers) sharer.begin(beginning);
   const reading = await ended;
   for (const sharer of read.sharers) sharer.end(reading);
   return reading;
@@ -191,7 +190,7 @@ function openSharer<SomeAnswer extends BegunAnswer>({
     begin: begun.resolve,
     end: ended.resolve,
   };
-  return { sharer, read: { begun: begun.promise, ended: ended.promise } };
+  return { sharer, read: { begun: begun.promise, ended: ended.promise, limit: sharer.limit.signal } };
 }
 
 const NEVER_MS = Number.NEGATIVE_INFINITY;
@@ -273,7 +272,7 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
   return {
     ...reads,
     /** Reads for a scrape that came now: polls are left out for a while. */
-    readForScrape({ accept = TEXT_ACCEPT, ...request }: ReadRequest): SourceRead<SomeAnswer> {
+    readForScrape({ accept = TEXT_ACCEPT, ...request }: ReadRequest): SharedRead<SomeAnswer> {
       const cameAtMs = clock.nowMs();
       const scraped = reads.request({ ...request, accept });
       scraped.ended.then(({ observation }) => {

@@ -4,7 +4,6 @@
 import { onAbort } from '../base/waits.ts';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
 import { type PageType, TEXT_PAGE } from '../exposition/format.ts';
-import { openReadableCheck, type ReadableCheck } from '../exposition/readable.ts';
 import { type Chunks, openChunks } from './chunks.ts';
 
 export type Body = {
@@ -14,8 +13,8 @@ export type Body = {
   /** Of the source's bytes, so far. */
   readonly sizeBytes: number;
   /**
-   * All pieces; waits for more. Each is valid until the next is asked for. @throws BrokenBody at a cut, or at
-   * `signal`, whose reason is a string
+   * All pieces; waits for more. Each is valid until the next is asked for. @throws BrokenBody at a cut, or
+   * where `signal`, whose reason is a string, comes before the end
    */
   readonly read: (signal?: AbortSignal) => AsyncIterable<Uint8Array>;
   /** Never rejects. */
@@ -33,11 +32,11 @@ export type OpenBody = {
   readonly body: Body;
   /** Copies the next piece. */
   readonly push: (piece: Uint8Array) => void;
-  /** It is whole; returns whether it is readable. */
-  readonly end: () => boolean;
+  /** It is whole, and known to be readable. */
+  readonly end: () => void;
   /**
-   * It is whole, and was not checked while it came: readers end, and `ended` is what `inspect` finds. Where
-   * `before` has the same bytes, it takes its end and families instead, and returns true.
+   * It is whole: readers end, and `ended` is what `inspect` finds. Where `before` has the same bytes, it takes
+   * its end and families instead, and returns true.
    */
   readonly endUnchecked: (before: OpenBody | null, inspect: () => Promise<BodyEnd>) => boolean;
   /** No more will come: readers fail, and what came is forgotten. */
@@ -47,8 +46,6 @@ export type OpenBody = {
 
 /** A body that did not come whole; the message says why. */
 export class BrokenBody extends Error {}
-
-const UNCHECKED: ReadableCheck = { write() {}, end: () => null };
 
 /** Readers that have read all there is, until more comes. */
 function openWaiting() {
@@ -77,9 +74,9 @@ async function* readChunks(
   const { next, end } = chunks.openReader();
   try {
     for (;;) {
-      if (signal?.aborted) throw new BrokenBody(String(signal.reason));
       const stop = findStop();
       if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
+      if (stop === null && signal?.aborted) throw new BrokenBody(String(signal.reason));
       const piece = next();
       if (piece !== null) yield piece;
       else if (stop !== null) return;
@@ -90,13 +87,9 @@ async function* readChunks(
   }
 }
 
-/**
- * Opens an empty body. `isChecked` false: it is known to be readable, or `endUnchecked` ends it. `isQuoted`
- * false: what makes it unreadable is not quoted.
- */
-export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE } = {}): OpenBody {
+/** Opens an empty body. */
+export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   const chunks = openChunks();
-  const check = isChecked ? openReadableCheck(type.format, { isQuoted }) : UNCHECKED;
   const ended = Promise.withResolvers<BodyEnd>();
   let lastByte = 0;
   /** No more will come; null: it may. */
@@ -107,7 +100,6 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
 
   function push(piece: Uint8Array): void {
     if (stop !== null || piece.length === 0) return;
-    check.write(piece);
     lastByte = piece.at(-1) as number;
     chunks.add(piece);
     waiting.wake();
@@ -137,31 +129,22 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
       return families;
     },
   };
+  function endUnchecked(before: OpenBody | null, inspect: () => Promise<BodyEnd>): boolean {
+    stop = 'whole';
+    if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
+    waiting.wake();
+    // Not packed before it was looked at.
+    ended.resolve(same?.ended ?? inspect().finally(chunks.seal));
+    return same !== null;
+  }
   return {
     body,
     chunks,
     push,
     end() {
-      if (stop !== null) return false;
-      const why = check.end();
-      stop = 'whole';
-      chunks.seal();
-      ended.resolve(why === null ? { kind: 'whole' } : { kind: 'unreadable', why });
-      waiting.wake();
-      return why === null;
+      if (stop === null) endUnchecked(null, () => WHOLE);
     },
-    endUnchecked(before, inspect) {
-      stop = 'whole';
-      if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
-      waiting.wake();
-      if (same !== null) {
-        ended.resolve(same.ended);
-        return true;
-      }
-      // Not packed before it was looked at.
-      ended.resolve(inspect().finally(chunks.seal));
-      return false;
-    },
+    endUnchecked,
     breakOff(why) {
       if (stop !== null) return;
       stop = new BrokenBody(why);
@@ -169,32 +152,6 @@ export function openBody({ isChecked = true, isQuoted = true, type = TEXT_PAGE }
       ended.resolve({ kind: 'broken', why });
       waiting.wake();
     },
-  };
-}
-
-/** The same body for one reader: until its end `signal` breaks it off, after it nothing does. */
-export function limitBody(body: Body, signal: AbortSignal): Body {
-  const limit = new AbortController();
-  const givenUp = Promise.withResolvers<BodyEnd>();
-  const cancel = onAbort(signal, () => {
-    limit.abort(signal.reason);
-    givenUp.resolve({ kind: 'broken', why: String(signal.reason) });
-  });
-  body.ended.then(cancel);
-  return {
-    type: body.type,
-    get page() {
-      return body.page;
-    },
-    get sizeBytes() {
-      return body.sizeBytes;
-    },
-    get endsWithLineFeed() {
-      return body.endsWithLineFeed;
-    },
-    read: () => body.read(limit.signal),
-    ended: Promise.race([body.ended, givenUp.promise]),
-    families: body.families,
   };
 }
 
@@ -209,7 +166,7 @@ export function makeWrittenBody({ families, write }: BodyWriter): Body {
   let written: Body | null = null;
   const writeOnce = (): Body => {
     if (written === null) {
-      const { body, push, end } = openBody({ isChecked: false });
+      const { body, push, end } = openBody();
       write(push);
       end();
       written = body;

@@ -13,6 +13,7 @@ import {
 } from '../decide/serve.ts';
 import type { Reading } from '../exposition/exposition.ts';
 import type { PageType } from '../exposition/format.ts';
+import { openReadableCheck } from '../exposition/readable.ts';
 import { type Body, openBody } from './body.ts';
 import { type Moment, openSnapshotStore, readMetrics, type Snapshot } from './snapshot.ts';
 
@@ -35,13 +36,21 @@ type Answer = Pick<SourceAnswer, 'exporter' | 'metrics'> & {
 /** One answer as it comes; its head, if it has one, comes first. */
 function openPage() {
   let open = openBody();
+  let check = openReadableCheck();
   return {
     begin(type: PageType): void {
-      open = openBody({ type });
+      open = openBody(type);
+      check = openReadableCheck(type.format);
     },
-    write: (piece: Uint8Array) => open.push(piece),
+    write(piece: Uint8Array): void {
+      open.push(piece);
+      check.write(piece);
+    },
     /** null: not readable, such as a body without a sample. */
-    end: () => (open.end() ? open.body : null),
+    end(): Body | null {
+      open.end();
+      return check.end() === null ? open.body : null;
+    },
     breakOff: () => open.breakOff('cut'),
   };
 }

@@ -132,7 +132,7 @@ function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): Rea
 
 async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<Body> {
   if (families.size === (await from.families()).size) return from;
-  const { body, push, end } = openBody({ isChecked: false, type: from.type });
+  const { body, push, end } = openBody(from.type);
   for await (const piece of readFamilies(from, families)) push(piece);
   end();
   return body;
@@ -147,7 +147,7 @@ function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator
 /** The newer body without the headers of vanished families, then these as they last were; null: too large. */
 async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string>): Promise<Body | null> {
   const { type } = newer;
-  const { body, push, end } = openBody({ type });
+  const { body, push, end } = openBody(type);
   const present = filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family), type);
   for await (const piece of present) push(piece);
   if (type.format === 'text' && !newer.endsWithLineFeed) push(LINE_FEED);

@@ -95,9 +95,11 @@ function open() {
   return { source, clock, reads: openReads(source, clock) };
 }
 
+type Seen = { beginning: Beginning | null; why: string | null; readonly limit: AbortSignal };
+
 /** What a request has come to so far. */
-function watch(read: SourceRead) {
-  const seen: { beginning: Beginning | null; why: string | null } = { beginning: null, why: null };
+function watch(read: ReturnType<ReturnType<typeof openReads>['request']>) {
+  const seen: Seen = { beginning: null, why: null, limit: read.limit };
   void read.begun.then((beginning) => {
     seen.beginning = beginning;
   });
@@ -111,13 +113,13 @@ function request(reads: ReturnType<typeof openReads>, options: Partial<ReadReque
   return watch(reads.request({ timeoutMs: 10_000, signal: NEVER, isPoll: false, ...options }));
 }
 
-function takeBody({ beginning }: { beginning: Beginning | null }): Body {
+function takeBody({ beginning }: Seen): Body {
   assert.ok(beginning?.kind === 'answered', JSON.stringify(beginning));
   return beginning.body;
 }
 
-async function readAll(body: Body): Promise<string> {
-  return String(await readPieces(body.read()));
+async function readAll(seen: Seen): Promise<string> {
+  return String(await readPieces(takeBody(seen).read(seen.limit)));
 }
 
 test('request() begins a read at once, and hands on what comes of it', async () => {
@@ -128,7 +130,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   assert.deepEqual([source.asked.length, reads.isBusy()], [1, true]);
   await clock.forward(7);
   await source.asked[0]?.answer();
-  const text = readAll(takeBody(first));
+  const text = readAll(first);
   source.asked[0]?.open.push(Buffer.from('a 1\n'));
   assert.equal(first.why, null);
   await source.asked[0]?.end();
@@ -137,7 +139,7 @@ test('request() begins a read at once, and hands on what comes of it', async () 
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
   const second = request(reads);
   await source.asked[1]?.refuse();
-  assert.deepEqual(second, { beginning: { kind: 'refused' }, why: 'read' });
+  assert.deepEqual([second.beginning, second.why], [{ kind: 'refused' }, 'read']);
   assert.equal(clock.timerCount, 0);
 });
 
@@ -153,7 +155,7 @@ test('who comes while a read is under way shares the next one, which begins afte
   assert.deepEqual([first.why, source.asked.length], ['read', 2]);
   source.asked[1]?.open.push(Buffer.from('a 2\n'));
   await source.asked[1]?.end();
-  for (const other of others) assert.equal(await readAll(takeBody(other)), 'a 2\n');
+  for (const other of others) assert.equal(await readAll(other), 'a 2\n');
   assert.deepEqual([source.asked.length, clock.timerCount], [2, 0]);
 });
 
@@ -165,12 +167,10 @@ test('each reader of a shared read gives up at its own time, and a read without 
   assert.equal(first.why, 'read');
   await source.asked[1]?.answer();
   source.asked[1]?.open.push(Buffer.from('a 1\n'));
-  const [shortBody, longBody] = [takeBody(short), takeBody(long)];
-  const brokenOff = assert.rejects(readAll(shortBody), /^Error: timed out$/);
-  const text = readAll(longBody);
+  const brokenOff = assert.rejects(readAll(short), /^Error: timed out$/);
+  const text = readAll(long);
   await clock.forward(1_000);
   await brokenOff;
-  assert.deepEqual(await shortBody.ended, { kind: 'broken', why: 'timed out' });
   assert.deepEqual([short.why, long.why], ['timed out', null]);
   assert.equal(source.asked[1]?.signal.aborted, false);
   await clock.forward(1_999);
@@ -180,10 +180,10 @@ test('each reader of a shared read gives up at its own time, and a read without 
 
   const [last, waiting] = [request(reads, { timeoutMs: 900 }), request(reads, { timeoutMs: 900 })];
   await source.asked[2]?.answer();
-  const cut = assert.rejects(readAll(takeBody(last)), /^Error: timed out$/);
+  const cut = assert.rejects(readAll(last), /^Error: timed out$/);
   await clock.forward(900);
   await cut;
-  assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
+  assert.deepEqual([waiting.beginning, waiting.why], [{ kind: 'failed', why: 'timed out' }, 'timed out']);
   assert.equal(reads.isBusy(), true);
   await source.asked[2]?.end();
   assert.equal(source.asked.length, 3, 'the one that waited had no time left');
@@ -198,7 +198,7 @@ test('a time limit counts from the request, the wait for the read before it incl
   await clock.forward(499);
   assert.equal(waiting.why, null);
   await clock.forward(1);
-  assert.deepEqual(waiting, { beginning: { kind: 'failed', why: 'timed out' }, why: 'timed out' });
+  assert.deepEqual([waiting.beginning, waiting.why], [{ kind: 'failed', why: 'timed out' }, 'timed out']);
   await source.asked[0]?.end();
   assert.equal(source.asked.length, 1, 'nothing waits for another');
 });
@@ -209,7 +209,7 @@ test('a read that came whole in time is read to its end at any pace', async () =
   const slow = request(reads, { timeoutMs: 500, signal: controller.signal });
   await source.asked[0]?.answer();
   source.asked[0]?.open.push(Buffer.from('a 1\n'));
-  const reader = takeBody(slow).read()[Symbol.asyncIterator]();
+  const reader = takeBody(slow).read(slow.limit)[Symbol.asyncIterator]();
   await reader.next();
   source.asked[0]?.open.push(Buffer.from('b 1\n'));
   await source.asked[0]?.end();
@@ -229,7 +229,8 @@ test('a client that leaves does not end its read: without others it has 15 s in 
   for (const [index, controller] of controllers.entries()) {
     controller.abort('hung up');
     await turn();
-    assert.deepEqual(sharing[index], { beginning: { kind: 'failed', why: 'hung up' }, why: 'hung up' });
+    const { beginning, why } = sharing[index] as Seen;
+    assert.deepEqual([beginning, why], [{ kind: 'failed', why: 'hung up' }, 'hung up']);
   }
   await clock.forward(READ_TIMEOUT_MS - 1);
   assert.equal(source.asked[1]?.signal.aborted, false);
@@ -337,7 +338,7 @@ test('a poll of its own gives way to a scrape after a second, and shares its rea
   assert.equal(poll.why, null);
   source.asked[1]?.open.push(Buffer.from('a 1\n'));
   await source.asked[1]?.end();
-  for (const each of [poll, scrape]) assert.equal(await readAll(takeBody(each)), 'a 1\n');
+  for (const each of [poll, scrape]) assert.equal(await readAll(each), 'a 1\n');
   assert.equal(clock.timerCount, 0);
 });
 

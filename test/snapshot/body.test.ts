@@ -6,7 +6,6 @@ import {
   type BodyEnd,
   BrokenBody,
   filterFamilies,
-  limitBody,
   makeWrittenBody,
   type OpenBody,
   openBody,
@@ -66,22 +65,6 @@ test('openBody() is read from the first byte by every reader, at any time and pa
   assert.ok((await readAll(body)).equals(bytes));
 });
 
-test('openBody() says whether it is readable, and how it ends', async () => {
-  const table: readonly (readonly [text: string, why: string, endsWithLineFeed: boolean])[] = [
-    ['a 1\n', '', true],
-    ['a 1', '', false],
-    ['', 'no sample', false],
-    ['<p>\n', 'neither a sample nor a comment: "<p>"', true],
-  ];
-  for (const [text, why, endsWithLineFeed] of table) {
-    const { body, push, end } = openBody();
-    push(Buffer.from(text));
-    end();
-    assert.deepEqual(await body.ended, why === '' ? { kind: 'whole' } : { kind: 'unreadable', why });
-    assert.equal(body.endsWithLineFeed, endsWithLineFeed);
-  }
-});
-
 test('openBody() finds families once it is whole', async () => {
   const { body, push, end } = openBody();
   const families = body.families();
@@ -131,27 +114,19 @@ test('read() is ended by its signal, while it waits and before it begins', async
   await assert.rejects(readAll(body, AbortSignal.abort('gone')), /^Error: gone$/);
 });
 
-test('limitBody() breaks off for one reader, and never once the source has ended', async () => {
+test('read() is not ended by its signal once the body is whole', async () => {
   const { body, push, end } = openBody();
   const [first, second] = [new AbortController(), new AbortController()];
-  const [early, late] = [limitBody(body, first.signal), limitBody(body, second.signal)];
   push(Buffer.from('a 1\n'));
-  const [earlyRead, lateRead] = [readAll(early), readAll(late)];
+  const [early, late] = [readAll(body, first.signal), readAll(body, second.signal)];
   await turn();
   first.abort('timed out');
-  await assert.rejects(earlyRead, BrokenBody);
-  assert.deepEqual(await early.ended, { kind: 'broken', why: 'timed out' });
+  await assert.rejects(early, BrokenBody);
   push(Buffer.from('b 2\n'));
-  assert.equal(late.sizeBytes, 8);
   end();
-  await late.ended;
   second.abort('timed out');
-  assert.equal(String(await lateRead), 'a 1\nb 2\n');
-  assert.equal(String(await readAll(late)), 'a 1\nb 2\n');
-  assert.deepEqual(await late.families(), new Set(['a', 'b']));
-  assert.equal(late.endsWithLineFeed, true);
-  assert.deepEqual(await late.ended, { kind: 'whole' });
-  await assert.rejects(readAll(limitBody(openBody().body, AbortSignal.abort('gone'))), /^Error: gone$/);
+  assert.equal(String(await late), 'a 1\nb 2\n');
+  assert.equal(String(await readAll(body, second.signal)), 'a 1\nb 2\n');
 });
 
 test('openBody() never has a large body raw: one that comes at once, and one that comes in time', async () => {
@@ -179,7 +154,6 @@ test('openBody() never has a large body raw: one that comes at once, and one tha
       length += part.length;
     }
     assert.equal(length, sizeBytes);
-    assert.equal((await body.ended).kind, 'unreadable');
   }
 });
 
@@ -225,7 +199,7 @@ test('openBody() is read on from within a chunk that was packed meanwhile', asyn
 });
 
 test('endUnchecked() ends readers at once, and the body with what was found in it; then it is packed', async () => {
-  const { body, chunks, push, endUnchecked } = openBody({ isChecked: false });
+  const { body, chunks, push, endUnchecked } = openBody();
   const read = readAll(body);
   push(Buffer.from('<p>\n'));
   // The reader has it, and waits for more.
@@ -249,7 +223,7 @@ test('endUnchecked() takes over the page before it where the bytes are the same,
     return { kind: 'whole' };
   };
   const send = (page: Buffer, before: OpenBody | null) => {
-    const open = openBody({ isChecked: false });
+    const open = openBody();
     for (let at = 0; at < page.length; at += 70_001) open.push(page.subarray(at, at + 70_001));
     return { ...open, isSame: open.endUnchecked(before, inspect) };
   };
@@ -294,7 +268,7 @@ test('openBody() gives the buffers of a body that breaks off to the next one', (
   collectGarbage();
   const before = process.memoryUsage().arrayBuffers;
   for (let round = 0; round < 5; round++) {
-    const { push, breakOff } = openBody({ isChecked: false });
+    const { push, breakOff } = openBody();
     for (let count = 0; count < 3; count++) push(piece);
     breakOff('reset');
   }

@@ -9,6 +9,7 @@ import { close, fstat, open, read, readdir } from '../../base/files.ts';
 import { prepareThreadCall } from '../../base/thread-call.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
+import { openReadableCheck } from '../../exposition/readable.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
@@ -72,9 +73,11 @@ async function readAnswer(
   onTwice: (family: string, file: string) => void,
 ): Promise<WholeAnswer | NoAnswer> {
   // The variable may name any file of this container: only metrics are served, and no line is quoted.
-  const whole = openBody({ isQuoted: false });
+  const check = openReadableCheck('text', false);
+  const whole = openBody();
   const sink: Sink = (piece) => {
     exposition.write(piece);
+    check.write(piece);
     whole.push(piece);
   };
   const isFolder = path.endsWith('/');
@@ -82,8 +85,8 @@ async function readAnswer(
   if (problem !== null) return problem;
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
-  const end = await whole.body.ended;
-  if (end.kind !== 'whole') return failed(`${path} cannot be served: ${end.why}`);
+  const why = check.end();
+  if (why !== null) return failed(`${path} cannot be served: ${why}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 

@@ -44,7 +44,7 @@ export function openHttpSource(
     accept: string,
     begin: (beginning: Beginning) => void,
   ): Promise<ExporterReading> {
-    let page = openBody({ isChecked: false });
+    let page = openBody();
     const fail = (why: string, mayCount: boolean) => {
       page.breakOff(why);
       begin({ kind: 'failed', why });
@@ -52,7 +52,7 @@ export function openHttpSource(
     };
     const onHead = (head: PageType | string) => {
       if (typeof head === 'string') return begin({ kind: 'failed', why: head });
-      page = openBody({ isChecked: false, type: head });
+      page = openBody(head);
       begin({ kind: 'answered', body: page.body });
     };
     const sink = { begin: onHead, write: (piece: Uint8Array) => page.push(piece) };

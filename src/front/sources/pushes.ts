@@ -194,7 +194,7 @@ function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Groupin
 }
 
 function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceParts): Page {
-  const { body, push, end } = openBody({ isChecked: false });
+  const { body, push, end } = openBody();
   const page = readPage(store, selectors, push);
   end();
   // What was deleted or replaced is judged only where nothing else is there to be judged.
