@@ -7,9 +7,16 @@ import { callAfter, waitFor } from '../../base/waits.ts';
 import { openExposition } from '../../exposition/exposition.ts';
 import { type Family, listLines } from '../../exposition/exposition-text.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
-import { makeFailedReading, makeReading } from '../../observe/exporter.ts';
-import { type Body, makeWrittenBody } from '../../snapshot/body.ts';
-import { type Beginning, openWarnings, type Source, type SourceParts } from '../sources/source.ts';
+import { makeReading } from '../../observe/exporter.ts';
+import { makeWrittenBody } from '../../snapshot/body.ts';
+import {
+  type Beginning,
+  openWarnings,
+  readWhole,
+  type Source,
+  type SourceParts,
+  type WholeAnswer,
+} from '../sources/source.ts';
 import { openLocustClient } from './client.ts';
 import { readLocustCsv } from './csv.ts';
 import { type LocustMemory, openLocustMemory } from './memory.ts';
@@ -35,8 +42,6 @@ export type LocustSourceParts = SourceParts & {
   readonly headersFile: string | null;
 };
 
-type LocustAnswer = { readonly body: Body; readonly reading: ExporterReading };
-
 const PAGE_PATH = '/stats/requests';
 
 /** Opens the source; connects at the first read. It never refuses. */
@@ -49,7 +54,7 @@ export function openLocustSource(parts: LocustSourceParts): Source {
   const waiting: (() => void)[] = [];
   let pace = PACE_START;
   /** One body while nothing is new: a poll of a Locust that is gone need not write, pack and join 20 MB. */
-  let answered: LocustAnswer | null = null;
+  let answered: WholeAnswer | null = null;
   let isClosed = false;
   let cancelWake = () => {};
 
@@ -84,27 +89,19 @@ export function openLocustSource(parts: LocustSourceParts): Source {
     take({ kind: 'csv', end: findCsvEnd(result), mark });
   }
 
-  async function read(signal: AbortSignal, begin: (beginning: Beginning) => void): Promise<ExporterReading> {
+  async function read(signal: AbortSignal): Promise<Beginning<WholeAnswer>> {
     const fresh = new Promise<void>((resolve) => waiting.push(resolve));
     take({ kind: 'asked' });
     // What was asked of Locust goes on without its reader: the connection must live.
     const waited = await waitFor(fresh, { signal });
-    if (waited.kind === 'pending') {
-      const { why } = waited;
-      begin({ kind: 'failed', why });
-      return makeFailedReading(why, false);
-    }
+    if (waited.kind === 'pending') return { kind: 'failed', why: waited.why };
     answered ??= makeAnswer(pace, memory, parts);
-    begin({ kind: 'answered', body: answered.body, isSourceUp: isUp(pace.view) });
-    return answered.reading;
+    return { ...answered, isSourceUp: isUp(pace.view) };
   }
 
   return {
     path: parts.path,
-    read(signal) {
-      const begun = Promise.withResolvers<Beginning>();
-      return { ended: read(signal, begun.resolve), begun: begun.promise };
-    },
+    read: (signal) => readWhole(read(signal)),
     // Reads at once: Locust may be gone before the next reader.
     expectEnd: () => take({ kind: 'ending' }),
     async close() {
@@ -130,7 +127,7 @@ function readView(before: PageView, memory: LocustMemory, result: ExchangeResult
 }
 
 /** The answer of what is known now: the exposition, written when read, and what the conditions see in it. */
-function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourceParts): LocustAnswer {
+function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourceParts): WholeAnswer {
   const { namespace, metricNames, selectors = [] } = parts;
   const upName = `${namespace}_up`;
   const exposition = openExposition([upName, ...metricNames], selectors);
@@ -149,11 +146,11 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
   const body = makeWrittenBody({ families, write });
   const reading = makeReading(exposition.end());
   const why = findDoubt(pace);
-  if (why === null) return { body, reading };
+  if (why === null) return { kind: 'answered', body, reading };
   // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
   const metric: ExporterReading['metric'] = (name) =>
     name === upName ? { kind: 'unknown', why } : reading.metric(name);
-  return { body, reading: { ...reading, metric } };
+  return { kind: 'answered', body, reading: { ...reading, metric } };
 }
 
 /** Why an answer is not there or not whole, though Locust may be; null where that is not so. */

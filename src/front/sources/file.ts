@@ -10,12 +10,10 @@ import { prepareThreadCall } from '../../base/thread-call.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
-import type { ExporterReading } from '../../observe/condition-kind.ts';
-import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
-import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
-import { type Beginning, openWarnings, type Source } from './source.ts';
+import { makeReading } from '../../observe/exporter.ts';
+import { filterFamilies, openBody } from '../../snapshot/body.ts';
+import { type Beginning, openWarnings, readWhole, type Source, type WholeAnswer } from './source.ts';
 
-type WholeAnswer = { readonly kind: 'answered'; readonly body: Body; readonly reading: ExporterReading };
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
 type Sink = (piece: Uint8Array) => void;
 
@@ -38,7 +36,7 @@ export function openFileSource(
     return { signal, answer: await readAnswer(path, openExposition(metricNames, selectors), signal, onTwice) };
   });
 
-  async function readOnce(signal: AbortSignal): Promise<WholeAnswer | NoAnswer> {
+  async function readOnce(signal: AbortSignal): Promise<Beginning<WholeAnswer>> {
     newest = signal;
     for (;;) {
       const result = await readAll({ signal });
@@ -51,17 +49,8 @@ export function openFileSource(
   return {
     path: null,
     close: async () => {},
-    read(signal) {
-      // A signal of its own identifies this read.
-      const answer = readOnce(AbortSignal.any([signal]));
-      return {
-        begun: answer.then((found) => (found.kind === 'answered' ? { kind: 'answered', body: found.body } : found)),
-        ended: answer.then((found) => {
-          if (found.kind === 'answered') return found.reading;
-          return found.kind === 'refused' ? REFUSED : makeFailedReading(found.why, false);
-        }),
-      };
-    },
+    // A signal of its own identifies this read.
+    read: (signal) => readWhole(readOnce(AbortSignal.any([signal]))),
   };
 }
 
@@ -71,7 +60,7 @@ async function readAnswer(
   exposition: ExpositionReader,
   signal: AbortSignal,
   onTwice: (family: string, file: string) => void,
-): Promise<WholeAnswer | NoAnswer> {
+): Promise<Beginning<WholeAnswer>> {
   // The variable may name any file of this container: only metrics are served, and no line is quoted.
   const check = openReadableCheck('text', false);
   const whole = openBody();

@@ -1,11 +1,11 @@
-// What the front reads: the interface of a program's endpoint, of textfiles, of pushes, and of
-// Locust's page.
+// What the front reads: the interface of a program's endpoint, of textfiles, of pushes, and of Locust's page.
 
 import type { Clock } from '../../base/waits.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
+import { makeFailedReading, REFUSED } from '../../observe/exporter.ts';
 import type { Body } from '../../snapshot/body.ts';
 
 /** What every source is opened with. */
@@ -52,6 +52,20 @@ export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   /** What the answer shows, once its body has ended. Never rejects. */
   readonly ended: Promise<ExporterReading>;
 };
+
+/** An answer that is whole when it begins, and what it shows. */
+export type WholeAnswer = BegunAnswer & { readonly reading: ExporterReading };
+
+/** The read of an answer that is whole when it begins. */
+export function readWhole(answer: Promise<Beginning<WholeAnswer>>): SourceRead {
+  return {
+    begun: answer,
+    ended: answer.then((found) => {
+      if (found.kind === 'answered') return found.reading;
+      return found.kind === 'refused' ? REFUSED : makeFailedReading(found.why, false);
+    }),
+  };
+}
 
 /** Makes the log of a source, which says each message once. */
 export function openWarnings(log: (entry: LogEntry) => void): (entry: LogEntry) => void {
