@@ -17,7 +17,7 @@ export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY) 
   }
 
   return {
-    /** Since the last `take`. */
+    /** Since it was empty. */
     get sizeBytes() {
       return sizeBytes;
     },
@@ -30,6 +30,11 @@ export function openByteBuffer(keptMaxBytes: number = Number.POSITIVE_INFINITY) 
     write(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
       makeRoom(Buffer.byteLength(text, encoding));
       sizeBytes += buffer.write(text, sizeBytes, encoding);
+    },
+    /** What is in it; overwritten by what comes once it was emptied. */
+    view: () => buffer.subarray(0, sizeBytes),
+    clear(): void {
+      sizeBytes = 0;
     },
     /** A copy of what is in it; then it is empty. */
     take(): Buffer {

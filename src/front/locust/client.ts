@@ -1,5 +1,6 @@
 // GETs from Locust, one at a time over one kept connection: shortly before its end it accepts no new one.
 
+import { openByteBuffer } from '../../base/byte-buffer.ts';
 import { type Headers, prepareHeadersFile } from '../../base/mounted-file.ts';
 import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
@@ -19,8 +20,6 @@ const FILE_TIMEOUT_MS = 1_000;
 const ANSWER_TIMEOUT_MS = 30_000;
 /** 500 rows of the page and as many errors, each with a long text; a CSV of 10,000 rows has 2 MB. */
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
-/** Of the buffer for bodies: the next body may be a little longer. */
-const SPARE_RATIO = 1.5;
 
 /** Opens the client; connects at the first `get`. */
 export function openLocustClient({ url, headersFile, onHeadersUnreadable }: LocustClientParts) {
@@ -28,7 +27,8 @@ export function openLocustClient({ url, headersFile, onHeadersUnreadable }: Locu
   const base = url.pathname.replace(/\/+$/, '');
   const closing = new AbortController();
   const readFile = headersFile === null ? null : prepareHeadersFile(headersFile);
-  const scratch = openScratch();
+  // One buffer for many bodies, one after the other: V8 frees old buffers late.
+  const body = openByteBuffer();
   let last: Promise<void> = Promise.resolve();
 
   /** Read for each request, since a Secret may change. */
@@ -40,13 +40,21 @@ export function openLocustClient({ url, headersFile, onHeadersUnreadable }: Locu
     return {};
   }
 
+  /** False: the body is too long. */
+  function takePiece(piece: Uint8Array): boolean {
+    if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return false;
+    countGarbage(piece.length);
+    body.append(piece);
+    return true;
+  }
+
   async function send(path: string): Promise<ExchangeResult> {
     const headers = { accept: '*/*', 'user-agent': USER_AGENT, ...(await readHeaders()) };
     const request = { method: 'GET', path: base + path, headers, timeoutMs: ANSWER_TIMEOUT_MS, signal: closing.signal };
     const read = async () => {
-      scratch.clear();
-      const result = await exchange.send({ ...request, onBody: scratch.write });
-      if (result.kind !== 'answered' || result.status !== 200) scratch.clear();
+      body.clear();
+      const result = await exchange.send({ ...request, onBody: takePiece });
+      if (result.kind !== 'answered' || result.status !== 200) body.clear();
       return result;
     };
     const first = await read();
@@ -57,38 +65,11 @@ export function openLocustClient({ url, headersFile, onHeadersUnreadable }: Locu
   return {
     /** Sends a GET, in turn. `body`: of a 200, else empty; overwritten after `take` has returned. */
     get(path: string, take: (result: ExchangeResult, body: Buffer) => void): void {
-      last = last.then(async () => take(await send(path), scratch.bytes()));
+      last = last.then(async () => take(await send(path), body.view()));
     },
     async close(): Promise<void> {
       closing.abort('closed');
       await exchange.close();
     },
-  };
-}
-
-/** One buffer for many bodies, one after the other: V8 frees old buffers late. */
-function openScratch() {
-  let buffer = Buffer.alloc(0);
-  let sizeBytes = 0;
-  return {
-    /** False: the body is too long. */
-    write(piece: Uint8Array): boolean {
-      const neededBytes = sizeBytes + piece.length;
-      if (neededBytes > BODY_MAX_BYTES) return false;
-      if (neededBytes > buffer.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.ceil(neededBytes * SPARE_RATIO));
-        countGarbage(buffer.length);
-        larger.set(buffer.subarray(0, sizeBytes));
-        buffer = larger;
-      }
-      buffer.set(piece, sizeBytes);
-      sizeBytes = neededBytes;
-      return true;
-    },
-    clear(): void {
-      sizeBytes = 0;
-    },
-    /** What was written since `clear`; overwritten by the next. */
-    bytes: () => buffer.subarray(0, sizeBytes),
   };
 }
