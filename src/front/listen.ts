@@ -1,7 +1,11 @@
-// Where the front listens, and why it cannot.
+// HTTP for clients that nobody vouches for: where it listens, and why it cannot; the limits; the requests of
+// each connection, one after the other.
 
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Clock } from '../base/waits.ts';
+import { type Connection, type ConnectionLimits, openConnections } from './connections.ts';
+import type { Exchange } from './send-answer.ts';
 
 /** All addresses: `::` takes IPv4 too (libuv clears IPV6_V6ONLY); the second is for hosts without IPv6. */
 export const ALL_HOSTS: readonly string[] = ['::', '0.0.0.0'];
@@ -47,5 +51,103 @@ export function describeListenProblem(host: string | null, port: number, code: s
       return `this pod has no address ${host}; leave the host out to listen on all addresses, such as "${port}"`;
     default:
       return `listening on port ${port} gives ${code}; choose another port`;
+  }
+}
+
+/** Limits for clients; tests have smaller ones. */
+export type ServerLimits = ConnectionLimits & {
+  readonly headersBytes: number;
+  /** For a whole request: from connecting; on a kept connection from its first byte. */
+  readonly requestMs: number;
+  /** How often Node looks for slower requests; its default is 30 s. */
+  readonly requestCheckMs: number;
+  readonly takeMs: number;
+  /** Pipelined requests that may wait on one connection. Scrapers send none. */
+  readonly waitingCount: number;
+  /** Where to listen without a host: at the first that exists. */
+  readonly allHosts: readonly string[];
+};
+
+export const SERVER_LIMITS: ServerLimits = {
+  connectionsCount: 64,
+  addressCount: 16,
+  headersBytes: 16 * 1024,
+  requestMs: 10_000,
+  requestCheckMs: 1_000,
+  idleMs: 300_000,
+  takeMs: 30_000,
+  waitingCount: 2,
+  allHosts: ALL_HOSTS,
+};
+
+/**
+ * Opens a server, which does not listen yet. `take` gets each request as it comes; what it returns answers it,
+ * once the ones before it on its connection were answered, and never rejects.
+ */
+export function openServing(
+  clock: Clock,
+  take: (exchange: Exchange) => () => Promise<void>,
+  limits: ServerLimits = SERVER_LIMITS,
+) {
+  const connections = openConnections(clock, limits);
+  /** The newest answer of each connection. */
+  const lastAnswers = new WeakMap<Connection, Promise<void>>();
+  const http = createServer({
+    maxHeaderSize: limits.headersBytes,
+    headersTimeout: limits.requestMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.requestCheckMs,
+    keepAliveTimeout: limits.idleMs,
+  });
+  http.on('connection', (socket) => connections.accept(socket));
+  http.on('request', onRequest);
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    response.on('error', () => {});
+    const connection = connections.find(request.socket);
+    if (connection === undefined || connection.requestsCount > limits.waitingCount)
+      return void request.socket.destroy();
+    connection.beginRequest();
+    const answer = take({ request, response, connection, clock, takeMs: limits.takeMs });
+    const before = lastAnswers.get(connection) ?? Promise.resolve();
+    lastAnswers.set(connection, before.then(answer).finally(connection.endRequest));
+  }
+
+  return {
+    http,
+    connections,
+    onRequest,
+    /** As `listen`; `host` null: at all addresses. */
+    async listen(host: string | null, port: number): Promise<string | null> {
+      const code = await listen(http, listListenHosts(host, limits.allHosts), port);
+      // A connection could not be accepted; the next one may be.
+      http.on('error', () => {});
+      return code;
+    },
+    /** Stops listening and closes every connection at once, whose last words are taken by then. */
+    close(): Promise<void> {
+      const closed = new Promise<void>((resolve) => http.close(() => setImmediate(resolve)));
+      connections.closeAll('the front closes');
+      return closed;
+    },
+  };
+}
+
+/**
+ * The normalised path without its query: `/%6Detrics` is `/metrics`, `/a%2fb` is `/a%2Fb`. Never resolves
+ * dots or double slashes. Takes the absolute form too (RFC 9112, 3.2.2). Null: no path, such as `*`.
+ */
+export function readRequestPath(target: string): string | null {
+  const [, origin, rest = ''] = /^(https?:\/\/[^/?#]*)?(.*)$/is.exec(target) ?? [];
+  const path = rest.replace(/[?#].*$/s, '');
+  if (origin !== undefined && path === '') return '/';
+  return path.startsWith('/') ? path.split('/').map(writeSegment).join('/') : null;
+}
+
+function writeSegment(segment: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(segment));
+  } catch {
+    return segment;
   }
 }

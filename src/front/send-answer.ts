@@ -6,7 +6,6 @@ import zlib from 'node:zlib';
 import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
-import { chooseEncoding } from './request.ts';
 
 /** What is sent; each `read` gives the same bytes, in pieces that are valid until the next is asked for. */
 export type AnswerBody = {
@@ -186,4 +185,23 @@ function compress(pieces: AsyncIterable<Uint8Array>, encoding: 'zstd' | 'gzip'):
       ? zlib.createGzip({ level: 1, ...ONE_BY_ONE })
       : zlib.createZstdCompress({ params: { [ZSTD_c_compressionLevel]: 1 }, ...ONE_BY_ONE });
   return pipeline(pieces, packer, () => {});
+}
+
+/** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
+
+/** What weighs most, zstd before gzip, and no less than identity; null: neither. Unreadable weights are 0. */
+export function chooseEncoding(acceptEncoding: string, hasZstd: boolean): 'zstd' | 'gzip' | null {
+  const weights = new Map<string, number>();
+  for (const entry of acceptEncoding.split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    weights.set(coding, weight === undefined ? 1 : WEIGHT.test(weight) ? Number(weight) : 0);
+  }
+  // Of "any other" (*) every client knows gzip.
+  const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
+  const zstd = hasZstd ? (weights.get('zstd') ?? 0) : 0;
+  const most = Math.max(gzip, zstd);
+  if (most === 0 || most < (weights.get('identity') ?? 0)) return null;
+  return zstd === most ? 'zstd' : 'gzip';
 }

@@ -1,14 +1,13 @@
 // The front's HTTP server: routes, limits, and which scrapes were handed over. Never trusts a client: no
 // request may keep the next one from its answer, and nothing here throws.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, waitUnless } from '../base/waits.ts';
 import { readAccept } from '../decide/pages.ts';
 import { isScraper, SCRAPE_TIMEOUT_HEADER, type ScraperRequest, type ServedScrape } from '../decide/scrapers.ts';
-import { type Connection, type ConnectionLimits, type Connections, openConnections } from './connections.ts';
-import { ALL_HOSTS, describeListenProblem, listen, listListenHosts } from './listen.ts';
-import { readRequestPath, readScrapeDeadline, readScrapeTimeout } from './request.ts';
+import type { Connection, Connections } from './connections.ts';
+import { describeListenProblem, openServing, readRequestPath, SERVER_LIMITS, type ServerLimits } from './listen.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';
 
 /** A scrape that waits for its answer. */
@@ -49,32 +48,6 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   readonly onServed: (served: Served<Answer>) => void;
 };
 
-/** Limits for clients; tests have smaller ones. */
-export type ServerLimits = ConnectionLimits & {
-  readonly headersBytes: number;
-  /** For a whole request: from connecting; on a kept connection from its first byte. */
-  readonly requestMs: number;
-  /** How often Node looks for slower requests; its default is 30 s. */
-  readonly requestCheckMs: number;
-  readonly takeMs: number;
-  /** Pipelined requests that may wait on one connection. Scrapers send none. */
-  readonly waitingCount: number;
-  /** Where to listen without a host: at the first that exists. */
-  readonly allHosts: readonly string[];
-};
-
-export const SERVER_LIMITS: ServerLimits = {
-  connectionsCount: 64,
-  addressCount: 16,
-  headersBytes: 16 * 1024,
-  requestMs: 10_000,
-  requestCheckMs: 1_000,
-  idleMs: 300_000,
-  takeMs: 30_000,
-  waitingCount: 2,
-  allHosts: ALL_HOSTS,
-};
-
 /** How many connections the kernel may hold back: Node's default. */
 const BACKLOG_COUNT = 511;
 
@@ -89,7 +62,7 @@ export type Server = {
   readonly settle: () => Promise<void>;
   /** Closes every connection at once; from now on only /-/healthy is answered with a 200. */
   readonly retire: () => void;
-  /** Stops listening and closes every connection at once. May be called again. Never rejects. */
+  /** Stops listening and closes every connection at once. Never rejects. */
   readonly close: () => Promise<void>;
 };
 
@@ -104,47 +77,24 @@ export async function openServer<Answer extends ScrapeAnswer>(
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
 ): Promise<OpenedServer> {
-  const { connections, routes } = openServing(parts, limits);
-  const http = createLimitedServer(limits);
-  http.on('connection', (socket) => connections.accept(socket));
-  http.on('request', routes.onRequest);
-  const code = await listen(http, listListenHosts(at.host, limits.allHosts), at.port);
+  const { http, connections, onRequest, inFlightCount, listen, close } = openRoutes(parts, limits);
+  const code = await listen(at.host, at.port);
   if (code !== null) return { kind: 'failed', problem: describeListenProblem(at.host, at.port, code) };
-  // A connection could not be accepted; the next one may be.
-  http.on('error', () => {});
-  let closed: Promise<void> | null = null;
   return {
     kind: 'listening',
     server: {
       port: (http.address() as AddressInfo).port,
       get inFlightCount() {
-        return routes.inFlightCount();
+        return inFlightCount();
       },
       settle: () => settleConnections(connections),
       retire() {
         connections.closeAll('the front closes');
-        http.off('request', routes.onRequest).on('request', answerRetired);
+        http.off('request', onRequest).on('request', answerRetired);
       },
-      close() {
-        closed ??= new Promise((resolve) => {
-          http.close(() => resolve());
-          connections.closeAll('the front closes');
-        });
-        return closed;
-      },
+      close,
     },
   };
-}
-
-/** A server whose clients must be quick. */
-export function createLimitedServer(limits: ServerLimits) {
-  return createServer({
-    maxHeaderSize: limits.headersBytes,
-    headersTimeout: limits.requestMs,
-    requestTimeout: limits.requestMs,
-    connectionsCheckingInterval: limits.requestCheckMs,
-    keepAliveTimeout: limits.idleMs,
-  });
 }
 
 /** A livenessProbe must not fail, and the container be started again, while targets are quitting. */
@@ -166,51 +116,30 @@ export async function settleConnections({ acceptedCount }: Pick<Connections, 'ac
   }
 }
 
-/** All of a server but the sockets: takes connections, and answers the requests of each. */
-export function openServing<Answer extends ScrapeAnswer>(
+/** Opens it without listening. */
+export function openRoutes<Answer extends ScrapeAnswer>(
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
-) {
-  const connections = openConnections(parts.clock, limits);
-  return { connections, routes: openRoutes(parts, connections, limits) };
-}
-
-function openRoutes<Answer extends ScrapeAnswer>(
-  parts: ServerParts<Answer>,
-  connections: Connections,
-  limits: ServerLimits,
 ) {
   const { clock } = parts;
   const paths = parts.paths.map((path) => readRequestPath(path));
   const found = [...new Set(parts.paths), '/-/healthy', '/-/ready'].map((path) => `GET ${path}`).join(', ');
-  /** The newest answer of each connection; the next one waits for it. */
-  const lastAnswers = new WeakMap<Connection, Promise<void>>();
   let inFlightCount = 0;
+  const serving = openServing(clock, take, limits);
 
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  function take(exchange: Exchange): () => Promise<void> {
+    const { request, connection } = exchange;
     // An unwanted body is read too, or the next request would not be.
     request.resume();
-    response.on('error', () => {});
-    const connection = connections.find(request.socket);
-    if (connection === undefined || connection.requestsCount > limits.waitingCount)
-      return void request.socket.destroy();
-    const exchange: Exchange = { request, response, connection, clock, takeMs: limits.takeMs };
+    if (!isScrapeRequest(request)) return () => answerOther(exchange, parts, found);
     const startedAtMs = clock.nowMs();
-    connection.beginRequest();
-    const isScrape = isScrapeRequest(request);
-    if (isScrape) inFlightCount++;
-    const known = isScrape ? describeScraper(request, connection, connections, startedAtMs) : null;
-    if (known !== null) parts.onRequest(known);
-    const before = lastAnswers.get(connection) ?? Promise.resolve();
-    lastAnswers.set(
-      connection,
-      before
-        .then(() => (isScrape ? answerScrape(exchange, startedAtMs, known) : answerOther(exchange, parts, found)))
-        .finally(() => {
-          if (isScrape) inFlightCount--;
-          connection.endRequest();
-        }),
-    );
+    inFlightCount++;
+    const scraper = describeScraper(request, connection, serving.connections, startedAtMs);
+    if (scraper !== null) parts.onRequest(scraper);
+    return async () => {
+      await answerScrape(exchange, startedAtMs, scraper);
+      inFlightCount--;
+    };
   }
 
   function isScrapeRequest({ method, url = '' }: IncomingMessage): boolean {
@@ -237,7 +166,7 @@ function openRoutes<Answer extends ScrapeAnswer>(
     if (isWhole && !isLate && scraper !== null) parts.onServed({ ...scraper, atMs, answer });
   }
 
-  return { onRequest, inFlightCount: () => inFlightCount };
+  return { ...serving, inFlightCount: () => inFlightCount };
 }
 
 /** Null: it is no scraper's, or no GET. */
@@ -289,4 +218,27 @@ async function answerOther(
 /** null: the client hung up before. */
 async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
   return gone.aborted ? null : waitUnless(ask(), { signal: gone });
+}
+
+/** Reserved for the network and for our families. */
+const RESERVE_MS = 500;
+/** Reads are one at a time: a patient scraper must not keep the others from theirs. */
+const MAX_SECONDS = 120;
+
+/** When a scraper with this header hangs up, counted from its request; infinite if unknown. Above 0. */
+export function readScrapeDeadline(header: string | undefined): number {
+  const seconds = readSeconds(header);
+  return seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
+}
+
+/** How long a read may take with this X-Prometheus-Scrape-Timeout-Seconds. Above 0; null: unknown. */
+export function readScrapeTimeout(header: string | undefined): number | null {
+  const seconds = Math.min(readSeconds(header), MAX_SECONDS);
+  if (seconds <= 0) return null;
+  return seconds < 1 ? seconds * 500 : seconds * 1000 - RESERVE_MS;
+}
+
+/** 0 where it cannot be read. */
+function readSeconds(header = ''): number {
+  return /^\d+(?:\.\d+)?$/.test(header) ? Number(header) : 0;
 }

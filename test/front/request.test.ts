@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseEncoding, readRequestPath, readScrapeDeadline, readScrapeTimeout } from '../../src/front/request.ts';
+import { readRequestPath } from '../../src/front/listen.ts';
+import { chooseEncoding } from '../../src/front/send-answer.ts';
+import { readScrapeDeadline, readScrapeTimeout } from '../../src/front/server.ts';
 
 test('readRequestPath() writes a path in one way and leaves the query out', () => {
   for (const [target, expected] of [

@@ -1,7 +1,7 @@
 // A Pushgateway that ends with its pod, as the source: takes pushes on a loopback address, and answers every
 // read at once with what was pushed. `push-groups.ts` has the rules.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { cut } from '../../base/text.ts';
 import type { PushCounts } from '../../decide/model.ts';
@@ -15,17 +15,13 @@ import {
   writePushedFamilies,
 } from '../../exposition/pushed-families.ts';
 import { readPushedMessages } from '../../exposition/pushed-messages.ts';
-import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeReading } from '../../observe/exporter.ts';
-import { type Body, openBody } from '../../snapshot/body.ts';
+import { openBody } from '../../snapshot/body.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
-import { type Connection, openConnections } from '../connections.ts';
-import { listen, listListenHosts } from '../listen.ts';
-import { readRequestPath } from '../request.ts';
+import { openServing, readRequestPath, SERVER_LIMITS } from '../listen.ts';
 import { type Exchange, sendBody, sendText } from '../send-answer.ts';
-import { createLimitedServer, SERVER_LIMITS } from '../server.ts';
 import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
-import { openWarnings, type Source, type SourceParts } from './source.ts';
+import { openWarnings, readWhole, type Source, type SourceParts, type WholeAnswer } from './source.ts';
 
 /** `url`: `pushgateway://HOST:PORT`, a loopback address. */
 export type PushSourceParts = SourceParts & {
@@ -43,54 +39,41 @@ const PUSHES_MAX_BYTES = PUSH_MAX_BYTES + 4 * 1024 * 1024;
  * All clients have the same address, and none is a stranger: a JVM with a tenth of a processor took more than
  * 10 s between connecting and its body.
  */
-const LIMITS = { ...SERVER_LIMITS, addressCount: SERVER_LIMITS.connectionsCount, requestMs: 300_000 };
+const LIMITS = {
+  ...SERVER_LIMITS,
+  addressCount: SERVER_LIMITS.connectionsCount,
+  requestMs: 300_000,
+  waitingCount: Number.POSITIVE_INFINITY,
+};
 
 /** Of the reason of a refusal, in the log and the report. */
 const WHY_MAX_LENGTH = 200;
 
-type Page = { readonly store: PushStore; readonly body: Body; readonly reading: ExporterReading };
+type Page = WholeAnswer & { readonly store: PushStore };
 type Reply = readonly [status: number, text: string];
 
 /** Listens; the code of the error where it cannot. Never rejects. */
 export async function openPushSource(parts: PushSourceParts): Promise<Source | string> {
   const { url, clock } = parts;
   const pushes = openPushes(parts);
-  const connections = openConnections(clock, LIMITS);
-  const answers = new WeakMap<Connection, Promise<void>>();
-  const http = createLimitedServer(LIMITS);
-  http.on('connection', (socket) => connections.accept(socket));
-  http.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    for (const each of [request, response]) each.on('error', () => {});
-    const connection = connections.find(request.socket);
-    if (connection === undefined) return void request.socket.destroy();
-    connection.beginRequest();
-    const exchange = { request, response, connection, clock, takeMs: LIMITS.takeMs };
-    // Pipelined ones in turn: a packed body is read later than the next one.
-    const before = answers.get(connection) ?? Promise.resolve();
-    answers.set(connection, before.then(() => answer(exchange, pushes)).finally(connection.endRequest));
-  });
-  const code = await listen(http, listListenHosts(url.hostname.replace(/[[\]]/g, ''), []), Number(url.port));
+  // A packed body is read later than the next request.
+  const { listen, close } = openServing(clock, (exchange) => () => answer(exchange, pushes), LIMITS);
+  const code = await listen(url.hostname.replace(/[[\]]/g, ''), Number(url.port));
   if (code !== null) return code;
-  http.on('error', () => {});
   return {
     path: null,
     pushes: pushes.counts,
-    read() {
-      const { body, reading } = pushes.findPage();
-      return { begun: Promise.resolve({ kind: 'answered', body }), ended: Promise.resolve(reading) };
-    },
-    close() {
-      // A push that is cut by this is logged by then: nothing is after the report.
-      const closed = new Promise<void>((resolve) => http.close(() => setImmediate(resolve)));
-      connections.closeAll('the front closes');
-      return closed;
-    },
+    read: () => readWhole(Promise.resolve(pushes.findPage())),
+    // A push that is cut by this is logged by then: nothing is after the report.
+    close,
   };
 }
 
 async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof openPushes>): Promise<void> {
   const { request } = exchange;
   const { method = '', url: target = '' } = request;
+  // Node emits it once the body is read.
+  request.on('error', () => {});
   if (method !== 'GET' && method !== 'HEAD') return sendText(exchange, ...(await push(request)));
   request.resume();
   const path = readRequestPath(target);
@@ -201,7 +184,7 @@ function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceP
   const own = store.leftovers.length === 0 ? page.selected : readPage({ ...store, leftovers: [] }, selectors).selected;
   const selected = own.map((each, at) => (/none|unmatched/.test(each.kind) ? (page.selected[at] ?? each) : each));
   const { metric } = makeReading(readConditions(store, metricNames));
-  return { store, body, reading: { ...makeReading({ ...page, selected }), metric } };
+  return { kind: 'answered', store, body, reading: { ...makeReading({ ...page, selected }), metric } };
 }
 
 function readPage(store: PushStore, selectors: PushSourceParts['selectors'], push = (_: Uint8Array) => {}) {

@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readPageType } from '../../../src/exposition/format.ts';
-import type { openServing } from '../../../src/front/server.ts';
+import type { openRoutes } from '../../../src/front/server.ts';
 import { type Page, readPageBytes } from './page.ts';
 import type { Random, World } from './world.ts';
 
@@ -44,7 +44,7 @@ export type Scrape = {
   readonly isFaulty: boolean;
 };
 
-type Serving = Pick<ReturnType<typeof openServing>, 'connections' | 'routes'>;
+type Serving = Pick<ReturnType<typeof openRoutes>, 'connections' | 'onRequest'>;
 
 /** Where the scrapers connect to. */
 export type Port = { serving: Serving | null };
@@ -108,7 +108,7 @@ export function startScraper(world: World, random: Random, port: Port, plan: Scr
         ...(plan.accept !== undefined && { accept: plan.accept }),
         ...(plan.hasHeader && { 'x-prometheus-scrape-timeout-seconds': String(plan.timeoutMs / 1000) }),
       };
-      serving.routes.onRequest(buildRequest(used, 'GET', '/metrics', headers), response as unknown as ServerResponse);
+      serving.onRequest(buildRequest(used, 'GET', '/metrics', headers), response as unknown as ServerResponse);
     });
     cancels.push(
       world.outside(now.sentAtMs + (fault === 'reset' ? random.between(0, 50) : plan.timeoutMs), () => {
@@ -141,7 +141,7 @@ export function callSnapshot(world: World, { serving }: Port): void {
   const response = new VirtualResponse(world, socket, false, (status) => world.tell(() => `the snapshot: ${status}`));
   world.deliver(() => {
     serving.connections.accept(socket as unknown as Socket);
-    serving.routes.onRequest(buildRequest(socket, 'POST', '/-/snapshot', {}), response as unknown as ServerResponse);
+    serving.onRequest(buildRequest(socket, 'POST', '/-/snapshot', {}), response as unknown as ServerResponse);
   });
 }
 

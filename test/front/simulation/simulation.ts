@@ -7,7 +7,7 @@ import { buildReport, fitReport } from '../../../src/decide/report.ts';
 import type { Report } from '../../../src/decide/report-fields.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
-import { openServing, settleConnections } from '../../../src/front/server.ts';
+import { openRoutes, settleConnections } from '../../../src/front/server.ts';
 import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
 import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
@@ -144,14 +144,14 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
       openExchange: () => exchange,
     },
     async (at, parts) => {
-      const serving = openServing(parts);
+      const serving = openRoutes(parts);
       port.serving = serving;
       return {
         kind: 'listening',
         server: {
           port: at.port,
           get inFlightCount() {
-            return serving.routes.inFlightCount();
+            return serving.inFlightCount();
           },
           settle: () => settleConnections(serving.connections),
           retire() {
