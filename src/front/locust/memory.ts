@@ -1,5 +1,5 @@
-// What is known of Locust by its page and CSV, and the exposition that locust_exporter makes of it: what is
-// newer, and when Locust was reset. Rows outlive Locust; the plain gauges are there only while it answers. Pure.
+// What is known of Locust by its page and CSV, and the exposition that locust_exporter makes of it: which is
+// newer, and when Locust was reset. Rows outlive Locust; the plain gauges are there while it answers. Pure.
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2; 0.4.0 and 0.4.3 have the same.
 
 import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
@@ -19,7 +19,7 @@ const QUANTILES_MAX_COUNT = 20;
 
 /** The one column of errors and workers. */
 const COUNT = 0;
-// Columns of requests: the page's last totals, which numbers are the CSV's (bits), then fields and quantiles.
+// Columns of requests: the page's last totals, what is the CSV's (bits), then fields and quantiles.
 const PAGE_TOTALS = [0, 1] as const;
 const OF_CSV = 2;
 const FIRST_FIELD = 3;
@@ -155,19 +155,24 @@ function openRequests() {
     },
     isShown,
     list: rows.list,
-    /** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
-    *listPercentiles(): Generator<Sample> {
-      const quantiles = [...columns].slice(ROW_FIELDS.length).toSorted(([a], [b]) => (a < b ? -1 : 1));
-      for (const { labels, numbers } of rows.listRows()) {
-        const others = labels.slice(0, -1);
-        for (const [quantile, column] of quantiles) {
-          const value = numbers[column];
-          if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
-        }
-      }
-    },
+    listPercentiles: () => listPercentiles(rows.listRows(), [...columns].slice(ROW_FIELDS.length)),
     findTotal: () => rows.find(TOTAL_KEY),
   };
+}
+
+/** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
+function* listPercentiles(
+  rows: readonly Row[],
+  columns: readonly (readonly [quantile: string, column: number])[],
+): Generator<Sample> {
+  const sorted = columns.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const { labels, numbers } of rows) {
+    const others = labels.slice(0, -1);
+    for (const [quantile, column] of sorted) {
+      const value = numbers[column];
+      if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
+    }
+  }
 }
 
 /** The exporter leaves these out: names of Locust 0.x's own rows. */
@@ -183,7 +188,7 @@ function isFall(row: Row | undefined, columns: readonly number[], { numbers }: L
   });
 }
 
-/** The share of failures, as stats.py has it. null: the totals are the page's, and its own ratio is as new. */
+/** The share of failures, as stats.py has it. null: the totals are the page's, its own ratio is as new. */
 function findCsvFailRatio(total: Row | undefined): number | null {
   const ofCsv = total?.numbers[OF_CSV] ?? 0;
   if (total === undefined || SHOWN_TOTALS.every((column) => (ofCsv & (1 << column)) === 0)) return null;
