@@ -61,10 +61,10 @@ export function findSurroundings(env: Environment, ownPid: number) {
 
 /** Finds out whether the front can listen, by listening for a moment. */
 export async function findListenProblem({ host, port }: FrontAddress): Promise<ListenProblem | null> {
-  const { ALL_HOSTS, describeListenProblem, listen, listListenHosts } = await import('../front/listen.ts');
+  const { describeListenProblem, listen } = await import('../front/listen.ts');
   const server = createServer((socket) => socket.destroy());
   // `listen` is typed for an HTTP server; nothing of HTTP is used before a connection comes.
-  const code = await listen(server as Parameters<typeof listen>[0], listListenHosts(host, ALL_HOSTS), port);
+  const code = await listen(server as Parameters<typeof listen>[0], host, port);
   if (code !== null) return { isTaken: code === 'EADDRINUSE', problem: describeListenProblem(host, port, code) };
   server.close();
   await once(server, 'close');

@@ -127,7 +127,7 @@ function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answe
 
 const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
 
-/** The body while it grows, until `limit`; our families follow at its end, but for those that the source has. */
+/** The body while it grows, until `limit`; at its end those of our families that the source does not have. */
 export function serveGrowing(body: Body, values: OwnValues, limit?: AbortSignal): AnswerBody {
   const { format, contentType } = body.type;
   let last = { isWhole: true, rest: NOTHING };

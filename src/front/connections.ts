@@ -55,19 +55,14 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
     return true;
   }
 
-  /** Registers an accepted connection; null: it was closed, since there are too many. */
-  function accept(socket: Socket): Connection | null {
+  /** Registers an accepted connection, or closes it, since there are too many. */
+  function accept(socket: Socket): void {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
     acceptedCount++;
-    if (!makeRoom(readAddress(socket))) {
-      socket.destroy();
-      return null;
-    }
-    const connection = openConnection(socket, acceptedCount, clock, limits.idleMs);
+    if (!makeRoom(readAddress(socket))) return void socket.destroy();
     socket.once('close', () => open.delete(socket));
-    open.set(socket, connection);
-    return connection;
+    open.set(socket, openConnection(socket, acceptedCount, clock, limits.idleMs));
   }
 
   return {

@@ -8,22 +8,22 @@ import { type Connection, type ConnectionLimits, openConnections } from './conne
 import type { Exchange } from './send-answer.ts';
 
 /** All addresses: `::` takes IPv4 too (libuv clears IPV6_V6ONLY); the second is for hosts without IPv6. */
-export const ALL_HOSTS: readonly string[] = ['::', '0.0.0.0'];
+const ALL_HOSTS: readonly string[] = ['::', '0.0.0.0'];
 
 /** A missing address family: `ipv6.disable=1` gives the first; an address without interface the second. */
 const MISSING: readonly string[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
-/** The addresses to try, in order. `localhost` is never looked up. */
-export function listListenHosts(host: string | null, allHosts: readonly string[]): readonly string[] {
-  if (host === null) return allHosts;
-  return [host === 'localhost' ? '127.0.0.1' : host];
-}
-
-/** Listens at the first of the addresses that exists. Null when it does, else the code of the last error. */
-export async function listen(server: Server, hosts: readonly string[], port: number): Promise<string | null> {
+/** Listens; the code of the error where it cannot. `host` null: at the first of `allHosts` that exists. */
+export async function listen(
+  server: Server,
+  host: string | null,
+  port: number,
+  allHosts: readonly string[] = ALL_HOSTS,
+): Promise<string | null> {
   let code: string | null = null;
-  for (const host of hosts) {
-    code = await listenAt(server, host, port);
+  // `localhost` is never looked up.
+  for (const each of host === null ? allHosts : [host === 'localhost' ? '127.0.0.1' : host]) {
+    code = await listenAt(server, each, port);
     if (code === null || !MISSING.includes(code)) return code;
   }
   return code;
@@ -81,8 +81,8 @@ export const SERVER_LIMITS: ServerLimits = {
 };
 
 /**
- * Opens a server, which does not listen yet. `take` gets each request as it comes; what it returns answers it,
- * once the ones before it on its connection were answered, and never rejects.
+ * Opens a server, which does not listen yet. `take` gets each request as it comes; what it returns answers
+ * it, once the ones before it on its connection were answered, and never rejects.
  */
 export function openServing(
   clock: Clock,
@@ -117,9 +117,8 @@ export function openServing(
     http,
     connections,
     onRequest,
-    /** As `listen`; `host` null: at all addresses. */
     async listen(host: string | null, port: number): Promise<string | null> {
-      const code = await listen(http, listListenHosts(host, limits.allHosts), port);
+      const code = await listen(http, host, port, limits.allHosts);
       // A connection could not be accepted; the next one may be.
       http.on('error', () => {});
       return code;
