@@ -1,7 +1,7 @@
 // One answer of the source, as it comes and afterwards, for many readers, each at its own pace. Never knows
 // where it comes from.
 
-import { onAbort } from '../base/waits.ts';
+import { waitUnless } from '../base/waits.ts';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
 import { type PageType, TEXT_PAGE } from '../exposition/format.ts';
 import { type Chunks, openChunks } from './chunks.ts';
@@ -35,7 +35,7 @@ export type OpenBody = {
   /** It is whole, and known to be readable. */
   readonly end: () => void;
   /**
-   * It is whole: readers end, and `ended` is what `inspect` finds. Where `before` has the same bytes, it takes
+   * It is whole: readers end, and `ended` is what `inspect` finds. Where `before` has the same bytes, takes
    * its end and families instead, and returns true.
    */
   readonly endUnchecked: (before: OpenBody | null, inspect: () => Promise<BodyEnd>) => boolean;
@@ -47,27 +47,10 @@ export type OpenBody = {
 /** A body that did not come whole; the message says why. */
 export class BrokenBody extends Error {}
 
-/** Readers that have read all there is, until more comes. */
-function openWaiting() {
-  const waiting: (() => void)[] = [];
-  return {
-    wake(): void {
-      for (const wake of waiting.splice(0)) wake();
-    },
-    async wait(signal: AbortSignal | undefined): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.push(resolve);
-      const cancel = onAbort(signal, resolve);
-      await promise;
-      cancel();
-    },
-  };
-}
-
-/** Reads a body while it comes. `findStop`: how it ended; null: it has not. */
+/** Reads a body while it comes. `findStop`: how it ended; null: it has not. `wait`: until more has come. */
 async function* readChunks(
   chunks: Chunks,
-  waiting: ReturnType<typeof openWaiting>,
+  wait: () => Promise<void>,
   findStop: () => 'whole' | BrokenBody | null,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -80,7 +63,7 @@ async function* readChunks(
       const piece = next();
       if (piece !== null) yield piece;
       else if (stop !== null) return;
-      else await waiting.wait(signal);
+      else await waitUnless(wait(), { signal });
     }
   } finally {
     end();
@@ -96,15 +79,26 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   let stop: 'whole' | BrokenBody | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
   let same: Body | null = null;
-  const waiting = openWaiting();
+  /** Wakes the readers that have read all there is. */
+  let news = Promise.withResolvers<void>();
 
+  function wake(): void {
+    news.resolve();
+    news = Promise.withResolvers();
+  }
   function push(piece: Uint8Array): void {
     if (stop !== null || piece.length === 0) return;
     lastByte = piece.at(-1) as number;
     chunks.add(piece);
-    waiting.wake();
+    wake();
   }
-  const read = (signal?: AbortSignal) => readChunks(chunks, waiting, () => stop, signal);
+  const read = (signal?: AbortSignal) =>
+    readChunks(
+      chunks,
+      () => news.promise,
+      () => stop,
+      signal,
+    );
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan(type.format);
     for await (const piece of readInTurns(read())) scan.write(piece);
@@ -131,8 +125,8 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   };
   function endUnchecked(before: OpenBody | null, inspect: () => Promise<BodyEnd>): boolean {
     stop = 'whole';
-    if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks)) same = before.body;
-    waiting.wake();
+    if (before?.body.type.contentType === type.contentType && chunks.share(before.chunks.list())) same = before.body;
+    wake();
     // Not packed before it was looked at.
     ended.resolve(same?.ended ?? inspect().finally(chunks.seal));
     return same !== null;
@@ -150,7 +144,7 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
       stop = new BrokenBody(why);
       chunks.clear();
       ended.resolve({ kind: 'broken', why });
-      waiting.wake();
+      wake();
     },
   };
 }

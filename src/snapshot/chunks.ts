@@ -23,29 +23,7 @@ type Raw = { readonly bytes: Buffer; usersCount: number };
 type Chunk = { sizeBytes: number; bytes: Buffer; raw: Raw | null; isPacked: boolean; checksum: number };
 
 /** The bytes of one answer. */
-export type Chunks = {
-  readonly sizeBytes: () => number;
-  /** Copies the next piece; not after `seal` or `share`. */
-  readonly add: (piece: Uint8Array) => void;
-  /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
-  readonly seal: () => void;
-  /**
-   * Nothing is added any more, and `other` is sealed: takes its bytes if they are the same, by the checksum
-   * of each chunk, of which two collide once in 4 billion. Returns whether they are.
-   */
-  readonly share: (other: Chunks) => boolean;
-  readonly list: () => Chunk[];
-  readonly clear: () => void;
-  readonly openReader: () => ChunkReader;
-};
-
-/** Reads from the first byte on. */
-export type ChunkReader = {
-  /** The next piece, which is valid until the next call of either; null: no more for now. */
-  readonly next: () => Uint8Array | null;
-  /** May be called again. */
-  readonly end: () => void;
-};
+export type Chunks = ReturnType<typeof openChunks>;
 
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
@@ -59,13 +37,19 @@ function giveBack(raw: Raw): void {
   if (raw.usersCount === 0 && spare.length < UNPACKED_MAX_COUNT) spare.push(raw.bytes);
 }
 
+function dropRaw(chunk: Chunk): void {
+  if (chunk.raw !== null) giveBack(chunk.raw);
+  chunk.raw = null;
+}
+
 /** Opens it empty. */
-export function openChunks(): Chunks {
+export function openChunks() {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;
   let packedCount = 0;
   let isSealed = false;
 
+  /** Copies the next piece; not after `seal` or `share`. */
   function add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
       let chunk = chunks.at(-1);
@@ -95,10 +79,6 @@ export function openChunks(): Chunks {
     packedCount++;
     return true;
   }
-  function dropRaw(chunk: Chunk): void {
-    if (chunk.raw !== null) giveBack(chunk.raw);
-    chunk.raw = null;
-  }
   /** Not those of another, which are shared. */
   function dropAllRaw(): void {
     chunks.slice(packedCount).forEach(dropRaw);
@@ -115,21 +95,25 @@ export function openChunks(): Chunks {
   return {
     sizeBytes: () => sizeBytes,
     add,
-    seal() {
+    /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
+    seal(): void {
       isSealed = true;
       packInTurns();
     },
-    share(other) {
-      const others = other.list();
+    /**
+     * Nothing is added any more, and `others` are sealed: takes them if their bytes are the same, by their
+     * checksums, of which two collide once in 4 billion. Returns whether they are.
+     */
+    share(others: Chunk[]): boolean {
       const isSame = others.length === chunks.length && chunks.every((chunk, index) => isAlike(chunk, others[index]));
       if (!isSame) return false;
       dropAllRaw();
-      chunks = other.list();
+      chunks = others;
       packedCount = chunks.length;
       return true;
     },
     list: () => chunks,
-    clear() {
+    clear(): void {
       dropAllRaw();
       chunks = [];
     },
@@ -137,17 +121,20 @@ export function openChunks(): Chunks {
   };
 }
 
-function openReader(list: Chunks['list']): ChunkReader {
+/** Reads from the first byte on. */
+function openReader(list: () => readonly Chunk[]) {
   let at = 0;
   /** Of the chunk that is being read. */
   let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
   let held: Raw | null = null;
+  /** May be called again. */
   function end(): void {
     if (held !== null) giveBack(held);
     held = null;
   }
   return {
-    next() {
+    /** The next piece, which is valid until the next call of either; null: no more for now. */
+    next(): Uint8Array | null {
       end();
       const index = Math.floor(at / CHUNK_BYTES);
       const chunk = list()[index];

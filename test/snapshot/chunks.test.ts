@@ -26,7 +26,7 @@ test('openChunks() gives every buffer to the next bytes, and each once, however 
     seal: packAll,
     clear: (chunks) => chunks.clear(),
     share(chunks) {
-      assert.ok(chunks.share(known));
+      assert.ok(chunks.share(known.list()));
       // What it has now is the other's.
       chunks.clear();
     },
