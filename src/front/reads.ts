@@ -25,13 +25,14 @@ export type ReadRequest = {
 /** A read that others may share. `limit`: this request for it was given up; the reason is a string. */
 type SharedRead<SomeAnswer extends BegunAnswer> = SourceRead<SomeAnswer> & { readonly limit: AbortSignal };
 
+/** A request that waits for a read, or shares one. */
 type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly isPoll: boolean;
   readonly need: ReadNeed;
   readonly accept: string;
   readonly limit: AbortController;
-  readonly begin: (beginning: Beginning<SomeAnswer>) => void;
-  readonly end: (reading: ExporterReading) => void;
+  readonly begun: PromiseWithResolvers<Beginning<SomeAnswer>>;
+  readonly ended: PromiseWithResolvers<ExporterReading>;
 };
 
 type Read<SomeAnswer extends BegunAnswer> = OngoingRead & {
@@ -54,11 +55,11 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   /** Waits for a read that begins after this call. Never rejects. */
   function request({ timeoutMs, signal, ...asked }: ReadRequest): SharedRead<SomeAnswer> {
-    const { sharer, read } = openSharer<SomeAnswer>(asked);
+    const sharer = openSharer<SomeAnswer>(asked);
     waiting.add(sharer);
-    read.ended.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
+    sharer.ended.promise.then(onLimit({ timeoutMs, signal, clock }, (why) => giveUp(sharer, why)));
     moveOn();
-    return read;
+    return { begun: sharer.begun.promise, ended: sharer.ended.promise, limit: sharer.limit.signal };
   }
 
   const listSharers = () => [...waiting, ...[...reads.keys()].flatMap(({ sharers }) => [...sharers])];
@@ -81,7 +82,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
   }
 
   function begin(): void {
-    const read = takeNext(waiting, { nowMs: clock.nowMs(), isPollsTurn, givenWay });
+    const read = takeNext(waiting, isPollsTurn, givenWay, clock.nowMs());
     isPollsTurn = !read.isOwn && [...waiting].some(({ isPoll }) => isPoll);
     reads.set(read, follow(read));
     moveOn();
@@ -96,8 +97,8 @@ export function openReads<SomeAnswer extends BegunAnswer>(source: Source<SomeAns
 
   function giveUp(sharer: Sharer<SomeAnswer>, why: string): void {
     sharer.limit.abort(why);
-    sharer.begin({ kind: 'failed', why });
-    sharer.end(makeFailedReading(why, !waiting.delete(sharer)));
+    sharer.begun.resolve({ kind: 'failed', why });
+    sharer.ended.resolve(makeFailedReading(why, !waiting.delete(sharer)));
     for (const [read, ended] of reads) {
       if (!read.sharers.delete(sharer) || read.sharers.size > 0) continue;
       // It goes on as an own read, which many that give up at once share: the program is not asked for each.
@@ -133,11 +134,9 @@ function giveWay<Some extends BegunAnswer>({ limit, sharers }: Read<Some>, waiti
 /** Takes who waits longest, scrapes or polls first, and all who ask for the same formats, into a new read. */
 function takeNext<SomeAnswer extends BegunAnswer>(
   waiting: Set<Sharer<SomeAnswer>>,
-  {
-    nowMs,
-    isPollsTurn,
-    givenWay,
-  }: { readonly nowMs: number; readonly isPollsTurn: boolean; readonly givenWay: ReadonlySet<string> },
+  isPollsTurn: boolean,
+  givenWay: ReadonlySet<string>,
+  nowMs: number,
 ): Read<SomeAnswer> {
   const first = [...waiting].find(({ isPoll }) => isPoll === isPollsTurn) ?? [...waiting][0];
   const { accept } = first as Sharer<SomeAnswer>;
@@ -168,29 +167,25 @@ async function handOver<SomeAnswer extends BegunAnswer>(
 ): Promise<ExporterReading> {
   const beginning = await begun;
   read.hasBegun = true;
-  for (const sharer of read.sharers) sharer.begin(beginning);
+  for (const sharer of read.sharers) sharer.begun.resolve(beginning);
   const reading = await ended;
-  for (const sharer of read.sharers) sharer.end(reading);
+  for (const sharer of read.sharers) sharer.ended.resolve(reading);
   return reading;
 }
 
-/** A request that waits for a read, and what it gets. */
 function openSharer<SomeAnswer extends BegunAnswer>({
   isPoll,
   isLast = false,
   accept = TEXT_ACCEPT,
-}: Pick<ReadRequest, 'isPoll' | 'isLast' | 'accept'>) {
-  const begun = Promise.withResolvers<Beginning<SomeAnswer>>();
-  const ended = Promise.withResolvers<ExporterReading>();
-  const sharer: Sharer<SomeAnswer> = {
+}: Pick<ReadRequest, 'isPoll' | 'isLast' | 'accept'>): Sharer<SomeAnswer> {
+  return {
     isPoll,
     need: isLast ? 'last' : isPoll ? 'poll' : 'scrape',
     accept,
     limit: new AbortController(),
-    begin: begun.resolve,
-    end: ended.resolve,
+    begun: Promise.withResolvers(),
+    ended: Promise.withResolvers(),
   };
-  return { sharer, read: { begun: begun.promise, ended: ended.promise, limit: sharer.limit.signal } };
 }
 
 const NEVER_MS = Number.NEGATIVE_INFINITY;
