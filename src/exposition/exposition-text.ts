@@ -41,6 +41,23 @@ export function formatHead(name: string, type: string, help: string | null): str
   return `${help === null ? '' : `# HELP ${written} ${escapeHelp(help)}\n`}# TYPE ${written} ${type}\n`;
 }
 
+/** Of a text with many lines: large enough to be written at once, small enough to be garbage soon. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** Lines as few texts, each longer than `PIECE_LENGTH` by a line at most; the last may be empty. */
+export function* joinLines(parts: Iterable<Iterable<string>>): Generator<string> {
+  let text = '';
+  for (const lines of parts) {
+    for (const line of lines) {
+      text += line;
+      if (text.length <= PIECE_LENGTH) continue;
+      yield text;
+      text = '';
+    }
+  }
+  yield text;
+}
+
 /** Labels in the order given; Go sorts them by name. */
 export function formatLabels(labels: readonly Label[]): string {
   return `{${labels.map(formatLabel).join(',')}}`;

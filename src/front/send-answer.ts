@@ -58,10 +58,7 @@ export async function sendText(exchange: Exchange, status: number, text: string)
   const bytes = Buffer.from(text === '' ? '' : `${text}\n`);
   try {
     response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': bytes.length });
-    const pieces = (async function* () {
-      yield bytes;
-    })();
-    await send(exchange, exchange.request.method === 'HEAD' ? null : pieces, bytes.length);
+    await send(exchange, exchange.request.method === 'HEAD' ? null : [bytes], bytes.length);
   } catch (error) {
     connection.reset(String(error));
   }
@@ -86,7 +83,7 @@ const COPIED_MAX_BYTES = 64 * 1024;
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
   exchange: Exchange,
-  pieces: AsyncIterable<Uint8Array> | null,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null,
   sizeBytes: number | null,
 ): Promise<boolean> {
   const { response, connection } = exchange;

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import type { ExchangeResult } from '../../base/net/exchange.ts';
 import { callAfter, waitFor } from '../../base/waits.ts';
 import { openExposition } from '../../exposition/exposition.ts';
-import { type Family, listLines } from '../../exposition/exposition-text.ts';
+import { type Family, joinLines, listLines } from '../../exposition/exposition-text.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import { makeWrittenBody } from '../../snapshot/body.ts';
@@ -142,8 +142,12 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
   for (const family of memory.listTotals().filter(({ name }) => !judged.has(name))) {
     exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
   }
-  const write = (push: (piece: Uint8Array) => void) => writeFamilies(memory.listFamilies(pace.view.kind), push);
-  const body = makeWrittenBody({ families, write });
+  const body = makeWrittenBody({
+    families,
+    write(push) {
+      for (const text of joinLines(memory.listFamilies(pace.view.kind).map(listLines))) push(encode(text));
+    },
+  });
   const reading = makeReading(exposition.end());
   const why = findDoubt(pace);
   if (why === null) return { kind: 'answered', body, reading };
@@ -169,22 +173,8 @@ function makeMark(bytes: Uint8Array): string {
   return `${bytes.length} ${crc32(bytes)}`;
 }
 
-const PIECE_LENGTH = 64 * 1024;
 /** The header of a family and two samples: a condition needs no more. */
 const READ_LINES_COUNT = 3;
-
-function writeFamilies(families: readonly Family[], push: (piece: Uint8Array) => void): void {
-  let text = '';
-  for (const family of families) {
-    for (const line of listLines(family)) {
-      text += line;
-      if (text.length <= PIECE_LENGTH) continue;
-      push(encode(text));
-      text = '';
-    }
-  }
-  push(encode(text));
-}
 
 function takeLines(family: Family, maxCount: number): string {
   let text = '';
@@ -196,7 +186,7 @@ function takeLines(family: Family, maxCount: number): string {
   return text;
 }
 
-const encoded = Buffer.allocUnsafeSlow(2 * PIECE_LENGTH);
+const encoded = Buffer.allocUnsafeSlow(128 * 1024);
 
 /** Overwritten by the next. */
 function encode(text: string): Uint8Array {

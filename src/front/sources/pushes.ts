@@ -6,6 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { cut } from '../../base/text.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import { openExposition } from '../../exposition/exposition.ts';
+import { joinLines } from '../../exposition/exposition-text.ts';
 import { readPageType } from '../../exposition/format.ts';
 import {
   formatSeries,
@@ -189,18 +190,11 @@ function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceP
 
 function readPage(store: PushStore, selectors: PushSourceParts['selectors'], push = (_: Uint8Array) => {}) {
   const exposition = openExposition([], selectors);
-  let text = '';
-  const flush = () => {
+  for (const text of joinLines([writePushedFamilies(listFamilies(store))])) {
     const piece = Buffer.from(text);
-    text = '';
     exposition.write(piece);
     push(piece);
-  };
-  for (const line of writePushedFamilies(listFamilies(store))) {
-    text += line;
-    if (text.length > 65_536) flush();
   }
-  flush();
   return exposition.end();
 }
 
