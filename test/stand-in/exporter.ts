@@ -137,8 +137,11 @@ function collectInTurn(life: Life, locustUrl: string, timeoutMs: number): Promis
     const dropQuantiles = ({ numbers, ...row }: LocustRow): LocustRow => {
       return { ...row, numbers: new Map([...numbers].filter(([name]) => !name.startsWith('0.'))) };
     };
-    const rows = stats?.rows.map(dropQuantiles) ?? [];
-    if (stats !== null) life.memory.takeStats({ ...stats, rows, currentPercentile50: 0, currentPercentile95: 0 });
+    const current = ['50', '95'].map((percent) => [`requests_current_response_time_percentile_${percent}`, 0] as const);
+    if (stats !== null) {
+      const gauges = new Map([...stats.gauges, ...current]);
+      life.memory.takeStats({ ...stats, rows: stats.rows.map(dropQuantiles), gauges });
+    }
     return life.memory.listFamilies(stats === null ? 'other' : 'stats');
   });
   life.queue = turn;

@@ -35,7 +35,7 @@ export function openLocustMemory(namespace: string) {
   const requests = openRequests();
   const errors = openRows(['error', 'method', 'name']);
   const workers = openRows(['id', 'state']);
-  let gauges: readonly Gauge[] = [];
+  let gauges: LocustStats['gauges'] = new Map();
   const makeFamily = (suffix: string, samples: Iterable<Sample>): Family => ({
     ...makeGauge(`${namespace}_${suffix}`, HELP.get(suffix) ?? '', 0),
     samples,
@@ -48,7 +48,7 @@ export function openLocustMemory(namespace: string) {
       // Only a worker's current state: the exporter keeps a row of each state.
       workers.clear();
       for (const { id, state, userCount } of stats.workers) workers.add([id, state]).numbers[COUNT] = userCount;
-      gauges = listGauges(stats);
+      ({ gauges } = stats);
     },
     /** Takes the rows of /stats/requests/csv, which are current. */
     takeCsv(rows: Iterable<LocustRow>): void {
@@ -221,24 +221,3 @@ const HELP: ReadonlyMap<string, string> = new Map([
   ['workers_missing_count', 'The current number of missing workers.'],
   ['workers_running_count', 'The current number of running workers.'],
 ]);
-
-type Gauge = readonly [suffix: string, value: number];
-
-/** What Locust does not name is left out. */
-function listGauges({ state, workers, ...stats }: LocustStats): readonly Gauge[] {
-  const countIn = (...states: readonly string[]) => workers.filter((worker) => states.includes(worker.state)).length;
-  // Locust 1.0 renamed hatching to spawning, which the exporter does not know.
-  const running = state === 'running' ? 2 : state === 'spawning' || state === 'hatching' ? 1 : 0;
-  const gauges: readonly (readonly [suffix: string, value: number | null])[] = [
-    ['users', stats.userCount],
-    ['requests_fail_ratio', stats.failRatio],
-    ['requests_current_response_time_percentile_50', stats.currentPercentile50],
-    ['requests_current_response_time_percentile_95', stats.currentPercentile95],
-    ['workers_count', workers.length],
-    ['workers_running_count', countIn('running')],
-    ['workers_hatching_count', countIn('spawning', 'hatching')],
-    ['workers_missing_count', countIn('missing')],
-    ['running', state === null ? null : running],
-  ];
-  return gauges.filter((gauge): gauge is Gauge => gauge[1] !== null);
-}

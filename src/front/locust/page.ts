@@ -27,24 +27,7 @@ export type LocustRow = {
   readonly numbers: ReadonlyMap<string, number>;
 };
 
-/** One answer; null: not in it. */
-export type LocustStats = {
-  /** `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py). */
-  readonly state: string | null;
-  readonly rows: readonly LocustRow[];
-  readonly errors: readonly {
-    readonly method: string;
-    readonly name: string;
-    readonly error: string;
-    readonly occurrences: number;
-  }[];
-  readonly workers: readonly { readonly id: string; readonly state: string; readonly userCount: number }[];
-  readonly userCount: number | null;
-  readonly failRatio: number | null;
-  /** Of the last seconds, in ms. */
-  readonly currentPercentile50: number | null;
-  readonly currentPercentile95: number | null;
-};
+export type LocustStats = NonNullable<ReturnType<typeof readLocustStats>>;
 
 /** Whether users may run. */
 export function isRunningState(state: string | null): boolean {
@@ -52,27 +35,44 @@ export function isRunningState(state: string | null): boolean {
 }
 
 /** Reads an answer; null unless it is a JSON object: a login page, another program's page. */
-export function readLocustStats(text: string): LocustStats | null {
+export function readLocustStats(text: string) {
   const top = parsePython(text);
   if (top === null) return null;
+  // `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py).
+  const state = typeof top['state'] === 'string' ? top['state'] : null;
+  const rows: readonly LocustRow[] = readList(top['stats']).map(readRow);
+  const errors = readList(top['errors']).map((error) => ({
+    method: readText(error['method']),
+    name: readText(error['name']),
+    error: cutText(readText(error['error']), ERROR_MAX_LENGTH),
+    occurrences: readNumber(error['occurrences']),
+  }));
+  const workers = readList(top['workers']).map((worker) => ({
+    id: readText(worker['id']),
+    state: readText(worker['state']),
+    userCount: readNumber(worker['user_count']),
+  }));
+  const countIn = (...states: readonly string[]) => workers.filter((worker) => states.includes(worker.state)).length;
+  // Locust 1.0 renamed hatching to spawning, which the exporter does not know.
+  const running = state === 'running' ? 2 : state === 'spawning' || state === 'hatching' ? 1 : 0;
+  const gauges: readonly (readonly [suffix: string, value: number | null])[] = [
+    ['users', readOptional(top['user_count'])],
+    ['requests_fail_ratio', readOptional(top['fail_ratio'])],
+    ['requests_current_response_time_percentile_50', readCurrent(top, '0.5', ['1', '50'])],
+    ['requests_current_response_time_percentile_95', readCurrent(top, '0.95', ['2', '95'])],
+    ['workers_count', workers.length],
+    ['workers_running_count', countIn('running')],
+    ['workers_hatching_count', countIn('spawning', 'hatching')],
+    ['workers_missing_count', countIn('missing')],
+    ['running', state === null ? null : running],
+  ];
   return {
-    state: typeof top['state'] === 'string' ? top['state'] : null,
-    rows: readList(top['stats']).map(readRow),
-    errors: readList(top['errors']).map((error) => ({
-      method: readText(error['method']),
-      name: readText(error['name']),
-      error: cutText(readText(error['error']), ERROR_MAX_LENGTH),
-      occurrences: readNumber(error['occurrences']),
-    })),
-    workers: readList(top['workers']).map((worker) => ({
-      id: readText(worker['id']),
-      state: readText(worker['state']),
-      userCount: readNumber(worker['user_count']),
-    })),
-    userCount: readOptional(top['user_count']),
-    failRatio: readOptional(top['fail_ratio']),
-    currentPercentile50: readCurrent(top, '0.5', ['1', '50']),
-    currentPercentile95: readCurrent(top, '0.95', ['2', '95']),
+    state,
+    rows,
+    errors,
+    workers,
+    /** By what follows the namespace in their names; what Locust does not name is left out. */
+    gauges: new Map(gauges.filter((gauge): gauge is readonly [string, number] => gauge[1] !== null)),
   };
 }
 

@@ -19,18 +19,20 @@ test('readLocustStats() reads what is there, whatever the rest is', () => {
     rows: [],
     errors: [],
     workers: [],
-    userCount: null,
-    failRatio: null,
-    currentPercentile50: null,
-    currentPercentile95: null,
+    gauges: new Map(
+      ['workers_count', 'workers_running_count', 'workers_hatching_count', 'workers_missing_count'].map((name) => [
+        name,
+        0,
+      ]),
+    ),
   };
   assert.deepEqual(readLocustStats('{}'), empty);
   assert.deepEqual(readLocustStats('{"state":7,"stats":null,"errors":"x","workers":{"a":1}}'), empty);
   const odd = readLocustStats(
     '{"state":"running","user_count":null,"fail_ratio":NaN,"stats":[null,7,{"name":"a","method":null,"num_requests":1.5,"min_response_time":"x"}],"errors":[{}],"workers":[[]]}',
   );
-  assert.equal(odd?.userCount, 0);
-  assert.ok(Number.isNaN(odd?.failRatio));
+  assert.equal(odd?.gauges.get('users'), 0);
+  assert.ok(Number.isNaN(odd?.gauges.get('requests_fail_ratio')));
   assert.deepEqual(
     odd?.rows.map(({ method, name, numbers }) => [
       method,
@@ -51,20 +53,20 @@ test('readLocustStats() reads the numbers that are none, and leaves texts that l
   const stats = readLocustStats(
     '{"fail_ratio":-Infinity,"user_count":Infinity,"stats":[{"name":": NaN, \\"NaN","x":NaN}]}',
   );
-  assert.equal(stats?.failRatio, Number.NEGATIVE_INFINITY);
-  assert.equal(stats?.userCount, Number.POSITIVE_INFINITY);
+  assert.equal(stats?.gauges.get('requests_fail_ratio'), Number.NEGATIVE_INFINITY);
+  assert.equal(stats?.gauges.get('users'), Number.POSITIVE_INFINITY);
   assert.equal(stats?.rows[0]?.name, ': NaN, "NaN');
 });
 
 test('readLocustStats() finds the percentiles under the name of each version', () => {
   const read = (fields: object) => {
     const stats = readLocustStats(JSON.stringify(fields));
-    return [stats?.currentPercentile50, stats?.currentPercentile95];
+    return ['50', '95'].map((percent) => stats?.gauges.get(`requests_current_response_time_percentile_${percent}`));
   };
   assert.deepEqual(read({ current_response_time_percentile_50: 3, current_response_time_percentile_95: 9 }), [3, 9]);
   assert.deepEqual(read({ current_response_time_percentile_1: 3, current_response_time_percentile_2: null }), [3, 0]);
   const named = { 'response_time_percentile_0.5': 3, 'response_time_percentile_0.99': 9 };
-  assert.deepEqual(read({ current_response_time_percentiles: named }), [3, null], 'of others nothing is made up');
+  assert.deepEqual(read({ current_response_time_percentiles: named }), [3, undefined], 'of others nothing is made up');
   const row = {
     name: 'a',
     'response_time_percentile_0.95': 4,
