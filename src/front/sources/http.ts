@@ -26,20 +26,7 @@ export function openHttpSource(
   /** The newest pages by their Accept, and what they show: one with the same bytes is not looked at again. */
   const known = new Map<string, { readonly page: OpenBody; readonly reading: Promise<ExporterReading> }>();
 
-  async function readWith(
-    signal: AbortSignal,
-    accept: string,
-    begin: (beginning: Beginning) => void,
-  ): Promise<ExporterReading> {
-    const getter = idle.pop() ?? openExpositionGetter(parts);
-    const reading = await read(getter, signal, accept, begin);
-    if (idle.length === 0) idle.push(getter);
-    else await getter.close();
-    return reading;
-  }
-
   async function read(
-    getter: ExpositionGetter,
     signal: AbortSignal,
     accept: string,
     begin: (beginning: Beginning) => void,
@@ -56,7 +43,10 @@ export function openHttpSource(
       begin({ kind: 'answered', body: page.body });
     };
     const sink = { begin: onHead, write: (piece: Uint8Array) => page.push(piece) };
+    const getter = idle.pop() ?? openExpositionGetter(parts);
     const result = await getter.get({ signal }, sink, accept);
+    if (idle.length === 0) idle.push(getter);
+    else await getter.close();
     if (result.kind === 'refused') {
       begin({ kind: 'refused' });
       return REFUSED;
@@ -91,7 +81,7 @@ export function openHttpSource(
     takesAccept: true,
     read(signal, accept = TEXT_ACCEPT) {
       const begun = Promise.withResolvers<Beginning>();
-      return { ended: readWith(signal, accept, begun.resolve), begun: begun.promise };
+      return { ended: read(signal, accept, begun.resolve), begun: begun.promise };
     },
   };
 }
