@@ -7,7 +7,10 @@ import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import type { Connection } from './connections.ts';
 
-/** What is sent; each `read` gives the same bytes, in pieces that are valid until the next is asked for. */
+/**
+ * What is sent; each `read` gives the same bytes, in pieces that are valid until the next is asked for, and
+ * waits for none once the client is gone.
+ */
 export type AnswerBody = {
   readonly read: () => AsyncIterable<Uint8Array>;
   /** null: not known in advance. */
@@ -43,7 +46,7 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
       ...(encoding !== null && { 'Content-Encoding': encoding }),
       ...(sizeBytes !== null && { 'Content-Length': sizeBytes }),
     });
-    const pieces = request.method === 'HEAD' ? null : readUnless(body.read(), connection.gone);
+    const pieces = request.method === 'HEAD' ? null : body.read();
     const sent = pieces === null || encoding === null ? pieces : compress(pieces, encoding);
     return (await send(exchange, sent, pieces && sizeBytes)) && body.isCut?.() !== true;
   } catch (error) {
@@ -70,10 +73,10 @@ function hasChunks(request: IncomingMessage): boolean {
 }
 
 /** The size for HTTP/1.0, which has no chunks: half an answer would look whole. null: chunks will do. */
-async function measureFor({ request, connection }: Exchange, body: AnswerBody): Promise<number | null> {
+async function measureFor({ request }: Exchange, body: AnswerBody): Promise<number | null> {
   if (hasChunks(request) || request.method === 'HEAD') return null;
   let sizeBytes = 0;
-  for await (const piece of readUnless(body.read(), connection.gone)) sizeBytes += piece.length;
+  for await (const piece of body.read()) sizeBytes += piece.length;
   return sizeBytes;
 }
 
@@ -143,29 +146,6 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
     leftMs -= clock.nowMs() - beganAtMs;
     if (why !== null) return Promise.reject(why);
   };
-}
-
-/** Throws as soon as `gone` is aborted. Promise.race with one long-lived promise would keep every piece. */
-async function* readUnless(pieces: AsyncIterable<Uint8Array>, gone: AbortSignal): AsyncGenerator<Uint8Array> {
-  const iterator = pieces[Symbol.asyncIterator]();
-  let reject = (_: unknown): void => {};
-  const onGone = () => reject(gone.reason);
-  gone.addEventListener('abort', onGone, { once: true });
-  try {
-    for (;;) {
-      gone.throwIfAborted();
-      const next = await new Promise<IteratorResult<Uint8Array>>((resolve, rejectNext) => {
-        reject = rejectNext;
-        iterator.next().then(resolve, rejectNext);
-      });
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    gone.removeEventListener('abort', onGone);
-    // Not awaited: it may wait for the source.
-    iterator.return?.().catch(() => {});
-  }
 }
 
 /** Since Node 22.15. */

@@ -1,7 +1,7 @@
 // The routes of the front's server, what its answers look like, and which scrapes were served.
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { EventEmitter } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
@@ -450,12 +450,13 @@ test('no error of the server, of a request or of an answer ends the process', as
 });
 
 test('close() ends every connection at once, the ones in the middle of an answer as well', async () => {
-  async function* read() {
+  async function* readUntil(signal: AbortSignal) {
     yield Buffer.from(BODY);
-    await new Promise(() => {});
+    await once(signal, 'abort');
+    throw signal.reason;
   }
-  await using server = await openFrontServer((_, count) =>
-    count === 0 ? { kind: 'body', body: { read, sizeBytes: null } } : new Promise(() => {}),
+  await using server = await openFrontServer(({ signal }, count) =>
+    count === 0 ? { kind: 'body', body: { read: () => readUntil(signal), sizeBytes: null } } : new Promise(() => {}),
   );
   const streaming = await server.dial(scrapeHead());
   await streaming.readBytes(200);
