@@ -62,7 +62,7 @@ async function readAnswer(
   onTwice: (family: string, file: string) => void,
 ): Promise<Beginning<WholeAnswer>> {
   // The variable may name any file of this container: only metrics are served, and no line is quoted.
-  const check = openReadableCheck('text', false);
+  const check = openReadableCheck('text', { isQuoted: false });
   const whole = openBody();
   const sink: Sink = (piece) => {
     exposition.write(piece);
