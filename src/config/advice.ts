@@ -7,9 +7,6 @@ import type { TargetKind } from '../quit/target-kind.ts';
 
 const PREFIX = 'LASTSCRAPE_';
 
-/** Least share of common pairs of two names that may be meant for each other: istoi has 0.5 of istio. */
-const SAME_NAME_SCORE = 0.5;
-
 /** Milliseconds of each unit, by the words used for it. */
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(ms|msecs?|millis|milliseconds?)$/, 1],
@@ -36,7 +33,7 @@ export function suggestVariables(name: string, known: readonly string[]): readon
     const count = (rests[index] as string).split('_').length;
     const isRestKnown = parts.slice(-count).join('_').toUpperCase() === rests[index];
     const prefix = fold(parts.slice(0, -count).join(''));
-    return isRestKnown && prefix.startsWith('l') && isOffByOne(prefix, fold(PREFIX));
+    return isRestKnown && prefix.startsWith('l') && differsBy(prefix, fold(PREFIX), 1);
   });
   return meant === undefined ? null : [meant];
 }
@@ -105,18 +102,21 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
 }
 
-/** Whether two names differ only in case, in `-` and `_`, and in a few letters. */
+/** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
 function isNearlySame(one: string, other: string): boolean {
-  return findNearest(fold(one), [fold(other)], SAME_NAME_SCORE).length > 0;
+  const length = Math.min(fold(one).length, fold(other).length);
+  return differsBy(fold(one), fold(other), length < 3 ? 0 : length < 6 ? 1 : 2);
 }
 
-/** Whether two texts differ by one letter at most: added, left out, replaced, or swapped with the next. */
-function isOffByOne(one: string, other: string): boolean {
+/** Whether so many letters at most were added, left out, replaced, or swapped with the next. */
+function differsBy(one: string, other: string, count: number): boolean {
   let start = 0;
   while (start < one.length && one[start] === other[start]) start++;
   const [from, to] = [one.slice(start), other.slice(start)];
-  if (from.slice(1) === to.slice(1) || from === to.slice(1) || from.slice(1) === to) return true;
-  return from[0] === to[1] && from[1] === to[0] && from.slice(2) === to.slice(2);
+  if (from === to || count === 0) return from === to;
+  const next = (left: number, right: number) => differsBy(from.slice(left), to.slice(right), count - 1);
+  const isSwapped = from[0] === to[1] && from[1] === to[0];
+  return next(1, 1) || next(0, 1) || next(1, 0) || (isSwapped && next(2, 2));
 }
 
 /** Lower case, letters and digits only. */

@@ -139,7 +139,7 @@ const WRONG: readonly Wrong[] = [
   ['DONE_WHEN', PORT + FOREIGN, { db: ['port:db:5432'], 'example.org': ['port:example.org:80'] }],
   ['DONE_WHEN', PORT + FOREIGN, { '10.0.0.1': ['port:10.0.0.1:80'], '[fe80::1]': ['port:[fe80::1]:80'] }],
   ['QUIT', COMMAS, { 'locust-exporter,istio': ['locust-exporter istio'] }],
-  ['QUIT', TARGET, { '': ['quitquitquit', 'nginx'] }],
+  ['QUIT', TARGET, { '': ['quitquitquit', 'nginx', 'haproxy', 'redis_exporter'] }],
   [
     'QUIT',
     TARGET + MEANT,
@@ -434,6 +434,7 @@ const SIGNAL_FALLBACKS: readonly (readonly [env: Environment, unreadable: readon
   [{ LASTSCRAPE_DONE_WHEN: 'file:/a b sigterm', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'file:/a b sigterm'],
   [{ LASTSCRAPE_DONE_WHEN: 'process: term', LASTSCRAPE_TTL: 'x' }, ['LASTSCRAPE_TTL'], 'process:term'],
   [{ LASTSCRAPE_DONE_WHEN: 'signal:nginx' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
+  [{ LASTSCRAPE_DONE_WHEN: 'process: xterm,prt:9' }, ['LASTSCRAPE_DONE_WHEN'], 'metric:locust_up,port:5557'],
 ];
 for (const [env, unreadable, doneWhen] of SIGNAL_FALLBACKS) {
   test(`readFallbackConfig() waits for ${doneWhen} with ${JSON.stringify(env)}`, () => {
