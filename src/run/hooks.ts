@@ -66,17 +66,30 @@ def listens():
     return not tables
 
 
+def is_named(path):
+    """Whether a .pth puts this into sys.path, which has it once at most."""
+    for folder in filter(os.path.isdir, sys.path):
+        for name in os.listdir(folder):
+            if name.endswith(".pth"):
+                with open(os.path.join(folder, name), errors="surrogateescape") as lines:
+                    if any(os.path.abspath(os.path.join(folder, line.strip())) == path for line in lines):
+                        return True
+    return False
+
+
 if URL:
     atexit.register(ask)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ADDED = [FOLDER]
-if os.environ.get("PYTHONPATH") == FOLDER + os.pathsep:
-    # As kustomize leaves it: Python takes what is behind the colon for the current folder.
-    try:
-        ADDED += [each for each in [os.getcwd()] if "/python" not in each]
-    except OSError:
-        pass
-sys.path[:] = [each for each in sys.path if os.path.abspath(each) not in ADDED]
+NAMED = []
+try:
+    if os.environ.get("PYTHONPATH") == FOLDER + os.pathsep and "/python" not in os.getcwd():
+        # As kustomize leaves it: Python takes what is behind the colon for the current folder.
+        NAMED += filter(is_named, [os.getcwd()])
+        ADDED.append(os.getcwd())
+except (OSError, ValueError):
+    pass
+sys.path[:] = [each for each in sys.path if os.path.abspath(each) not in ADDED] + NAMED
 del sys.modules[__name__]
 import sitecustomize
 `;

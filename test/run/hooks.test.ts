@@ -178,6 +178,25 @@ describe('the hook of Python', { skip }, () => {
     }
   });
 
+  test('the colon that kustomize leaves behind takes no folder away that a .pth of the image names', () => {
+    const cwd = makeOwn('installed', '');
+    writeFileSync(join(cwd, 'installed_here.py'), 'print("it is there")\n');
+    for (const { path, version } of pythons.filter((each) => each.version >= 306)) {
+      const packages = join(folder, `base/lib/python3.${version % 100}/site-packages`);
+      mkdirSync(packages, { recursive: true });
+      writeFileSync(join(packages, 'editable.pth'), `# installed\n${cwd}\n`);
+      const env = {
+        PYTHONPATH: `${hook}:`,
+        PYTHONUSERBASE: join(folder, 'base'),
+        LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/',
+      };
+      const program = join(folder, 'program.py');
+      writeFileSync(program, 'import installed_here\n');
+      const { stdout, stderr } = spawnSync(path, [program], { env, cwd, encoding: 'utf8' });
+      assert.deepEqual([stdout, stderr], ['it is there\n', ''], path);
+    }
+  });
+
   test('an older Python prints nothing of it, and ends well', () => {
     const env = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
     for (const { path } of pythons.filter(({ version }) => version < 306)) {
