@@ -154,9 +154,10 @@ function describeError(error: Error): string {
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }
 
-const DIGIT_3 = 0x33;
+const [DIGIT_3, CR, LF] = [0x33, 0x0d, 0x0a];
 /** Letters of `HTTP/1.1 100`. */
 const STATUS_END = 12;
+const END_OF_HEAD = '\r\n\r\n';
 
 /**
  * Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
@@ -164,23 +165,32 @@ const STATUS_END = 12;
  * each 100 becomes 103. For one connection.
  */
 export function rewriteInterimAnswers() {
-  // What was read of this head, a letter per byte; null: the final answer has begun, and is left alone.
+  // The status line of this head, a letter per byte; null: the final answer has begun, and is left alone.
   let head: string | null = '';
+  // How many bytes of END_OF_HEAD came last.
+  let endBytes = 0;
   return {
     /** The next byte is the first of an answer. */
     begin(): void {
       head = '';
+      endBytes = 0;
     },
-    /** Changes a piece of an answer in place. */
+    /** Changes a piece of an answer in place; a byte costs little, since a server may send heads for ever. */
     rewrite(piece: Uint8Array): void {
       for (let index = 0; index < piece.length && head !== null; index++) {
-        // Of what follows the status only the end counts.
-        head =
-          head.slice(0, STATUS_END) + head.slice(STATUS_END).slice(-3) + String.fromCharCode(piece[index] as number);
+        const byte = piece[index] as number;
         // undici skips empty lines before a status line (RFC 9112, section 2.2).
-        if (/^[\r\n]$|\r\n\r\n$/.test(head)) head = '';
-        else if (/^.{9}[^1]$/s.test(head)) head = null;
-        else if (/^.{9}100$/s.test(head)) piece[index] = DIGIT_3;
+        if (head === '' && (byte === CR || byte === LF)) continue;
+        endBytes = byte === END_OF_HEAD.charCodeAt(endBytes) ? endBytes + 1 : Number(byte === CR);
+        if (head.length < STATUS_END) {
+          head += String.fromCharCode(byte);
+          if (/^.{9}100$/s.test(head)) piece[index] = DIGIT_3;
+          if (/^.{9}[^1]$/s.test(head)) head = null;
+        }
+        if (endBytes === END_OF_HEAD.length) {
+          head = '';
+          endBytes = 0;
+        }
       }
     },
   };
