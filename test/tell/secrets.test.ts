@@ -98,6 +98,11 @@ test('hideSecrets() hides the longest first, a short one only as it is, and leav
   assert.equal(hideSecrets('', ['s3cret/t0ken']), '');
 });
 
+test('hideSecrets() hides a secret of any length', () => {
+  const secret = 'x'.repeat(40_000);
+  assert.equal(hideSecrets(`no: ${secret}`, [secret]), 'no: ***');
+});
+
 test('listUrlSecrets() has the query and, where it is secret, the path, with their parts, as written and decoded', () => {
   const url = new URL('http://a/hooks/tok3n%2FT0ken/b%zz?a=1&key=s3cret%2FKey');
   const query = ['?a=1&key=s3cret%2FKey', 'a=1&key=s3cret%2FKey', 's3cret%2FKey', 's3cret/Key'];
