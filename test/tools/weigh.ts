@@ -53,7 +53,7 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 47_772, plan: 40_000 },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 47_763, plan: 40_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
