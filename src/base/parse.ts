@@ -1,4 +1,4 @@
-// Reads configuration values: a variable, the result of reading one, and port numbers. Pure.
+// Reads configuration values: a variable, the result of reading one, port numbers, hosts of loopback. Pure.
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,6 +12,9 @@ export function readVariable(env: Environment, name: string): string {
 export type ParseResult<Value> = { readonly value: Value } | { readonly problem: string };
 /** Reads the text of a value. */
 export type Parse<Value> = (text: string) => ParseResult<Value>;
+
+/** A host of loopback, as in a URL or without its brackets. */
+export const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
 
 const PORT_MAX = 65_535;
 

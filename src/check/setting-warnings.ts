@@ -1,8 +1,9 @@
 // Settings that are allowed and odd, for `--check`: a rule a row. Pure. Only warns: a run does what is set.
 
+import { LOOPBACK } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { type Config, hasReceivers } from '../config/config.ts';
-import { formatDuration, isFrontAt, isLocustPage, LOOPBACK } from '../config/values.ts';
+import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
 import { RESERVE_MS } from '../decide/quitting.ts';
 

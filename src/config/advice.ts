@@ -104,8 +104,9 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
 
 /** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
 function isNearlySame(one: string, other: string): boolean {
-  const length = Math.min(fold(one).length, fold(other).length);
-  return differsBy(fold(one), fold(other), length < 3 ? 0 : length < 6 ? 1 : 2);
+  const [from, to] = [fold(one), fold(other)];
+  const length = Math.min(from.length, to.length);
+  return differsBy(from, to, length < 3 ? 0 : length < 6 ? 1 : 2);
 }
 
 /** Whether so many letters at most were added, left out, replaced, or swapped with the next. */

@@ -1,7 +1,7 @@
 // How the text of a variable becomes a value, and back: durations, counts, URLs, addresses, paths. Pure.
 // A problem completes the sentence "must be …"; a value is never repaired.
 
-import { describeHighPort, isPortNumber, type ParseResult } from '../base/parse.ts';
+import { describeHighPort, isPortNumber, LOOPBACK, type ParseResult } from '../base/parse.ts';
 import { joinNames } from '../base/text.ts';
 import { suggestDuration } from './advice.ts';
 
@@ -232,9 +232,6 @@ export function parseFrontAddress(text: string): ParseResult<FrontAddress> {
     problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
   };
 }
-
-/** A host of loopback, as in a URL or without its brackets. */
-export const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
 
 /** Whether a connection to `hostname`, as in a URL, and the front's port reaches the front; no lookup. */
 export function isFrontAt({ host }: FrontAddress, hostname: string): boolean {

@@ -93,13 +93,13 @@ const LINE_FEED = 0x0a;
 /** Passes a page on but for `rest`, the line that ends its format; `isWhole`: families may follow. */
 export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], { isWhole: boolean; rest: Uint8Array }> {
   const held = openByteBuffer();
-  const messages = openMessageEnds();
+  const messages = format === 'protobuf' ? openMessageEnds() : null;
   /** The byte before what is held. */
   let before = LINE_FEED;
 
   return {
     write(chunk) {
-      if (format === 'protobuf') messages.write(chunk);
+      messages?.write(chunk);
       if (format !== 'openMetrics') return [chunk];
       const text = held.sizeBytes === 0 ? chunk : Buffer.concat([held.take(), chunk]);
       const keptBytes = findEndLine(text, before);
@@ -110,7 +110,7 @@ export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], {
     },
     end() {
       const rest = held.take();
-      return { isWhole: format === 'openMetrics' ? rest.length >= END_LINE.length - 1 : messages.end(), rest };
+      return { isWhole: messages?.end() ?? (format !== 'openMetrics' || rest.length >= END_LINE.length - 1), rest };
     },
   };
 }

@@ -4,7 +4,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { describeHighPort, isPortNumber, readVariable } from '../base/parse.ts';
+import { describeHighPort, isPortNumber, LOOPBACK, readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
@@ -105,8 +105,6 @@ export function httpTarget(options: HttpTargetOptions): Target {
     },
   };
 }
-
-const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** What an answer means where the target still listens (fixtures/recordings/quit-endpoints: 15 programs). */
 function describeAnswer(answer: HttpAnswer, { flag = null, offStatus, hints = {} }: Partial<Preset>): string {

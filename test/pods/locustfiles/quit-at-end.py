@@ -1,21 +1,10 @@
-"""The users of steady.py without its patience, and the exporter quit by the master itself, as the last thing it does.
+"""The users of users.py, and the exporter quit by the master itself, as the last thing it does.
 
 Without --exporter-url it quits nothing."""
 from urllib.request import Request, urlopen
 
-from locust import HttpUser, constant, events, task
-
-
-class Steady(HttpUser):
-    wait_time = constant(0.2)
-
-    @task(4)
-    def ok(self):
-        self.client.get("/ok")
-
-    @task(1)
-    def other(self):
-        self.client.get("/other")
+from locust import events
+from users import Steady  # noqa: F401
 
 
 @events.init_command_line_parser.add_listener

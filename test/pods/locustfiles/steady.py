@@ -1,15 +1,3 @@
-"""Users who succeed at everything: two paths of the pod's own target, some thirty requests a second."""
+"""The users of users.py, on a busy machine."""
 import patient  # noqa: F401
-from locust import HttpUser, constant, task
-
-
-class Steady(HttpUser):
-    wait_time = constant(0.2)
-
-    @task(4)
-    def ok(self):
-        self.client.get("/ok")
-
-    @task(1)
-    def other(self):
-        self.client.get("/other")
+from users import Steady  # noqa: F401
