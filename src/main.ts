@@ -10,7 +10,7 @@ import {
   readFallbackConfig,
   readReportSettings,
 } from './config/config.ts';
-import { EXIT } from './decide/exit-codes.ts';
+import { EXIT } from './decide/quit/exit-codes.ts';
 import { containerKind, openPodSource, type PodSource } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
 import { metricKind } from './observe/metric.ts';

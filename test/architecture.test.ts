@@ -22,11 +22,11 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
   exposition: { from: ['base'], why: 'bytes become values here, for every reader' },
   pod: { from: ['base'], why: 'which pod this is, for all who ask' },
   snapshot: {
-    from: ['base', 'exposition', 'decide/serve', 'type decide'],
+    from: ['base', 'exposition', 'decide/serve/serve', 'type decide'],
     why: 'a body is kept; what it stands for is decided in decide/',
   },
   observe: {
-    from: ['base', 'exposition', 'pod', 'decide/pace', 'decide/pages', 'type decide'],
+    from: ['base', 'exposition', 'pod', 'decide/run/pace', 'decide/serve/pages', 'type decide'],
     why: 'an observation says what it saw',
   },
   quit: { from: ['base', 'type decide'], why: 'what is done was decided elsewhere' },
@@ -71,6 +71,29 @@ for (const [folder, { from: allowed, why }] of Object.entries(MAY_IMPORT)) {
     assert.deepEqual(wrong, [], why);
   });
 }
+
+/** What a law of `decide/` may import of the others; all share the files of `decide/` itself. */
+const LAWS: Readonly<Record<string, readonly string[]>> = {
+  run: ['serve', 'quit'],
+  serve: [],
+  quit: [],
+  report: ['run', 'serve', 'quit'],
+};
+
+test('each law of decide/ knows only those below it, and what they share knows none but by its types', () => {
+  const findLaw = (file: string) => /^src\/decide\/(\w+)\//.exec(file)?.[1] ?? null;
+  const laws = new Set(files.filter((file) => findFolder(file) === 'decide').map(findLaw));
+  assert.deepEqual([...laws].filter((law) => law !== null).toSorted(), Object.keys(LAWS).toSorted());
+  const wrong = imports
+    .filter(({ from, to }) => from.startsWith('src/decide/') && findLaw(to) !== null && findLaw(to) !== findLaw(from))
+    .filter(({ from, to, isType }) => {
+      const law = findLaw(from);
+      const allowed = law === null ? Object.keys(LAWS).map((each) => `type ${each}`) : (LAWS[law] ?? []);
+      return !allowed.includes(String(findLaw(to))) && !(isType && allowed.includes(`type ${findLaw(to)}`));
+    })
+    .map(({ from, to }) => `${from} imports ${to}`);
+  assert.deepEqual(wrong, []);
+});
 
 test('every folder has its rule, and bin imports main and the end of the process only', () => {
   const folders = [...new Set(files.map(findFolder))].filter((folder) => folder !== 'bin' && folder !== 'main');

@@ -4,7 +4,7 @@ import { redactHref, redactPath } from '../base/text.ts';
 import { buildLimits, type Config, hasReceivers } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
-import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quitting.ts';
+import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quit/quitting.ts';
 
 export type Findings = {
   readonly isPod: boolean;

@@ -5,7 +5,7 @@ import { redactHref } from '../base/text.ts';
 import { type Config, hasReceivers } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
-import { RESERVE_MS } from '../decide/quitting.ts';
+import { RESERVE_MS } from '../decide/quit/quitting.ts';
 
 type OddContext = {
   readonly config: Config;

@@ -4,7 +4,7 @@
 import { type Environment, readVariable } from '../base/parse.ts';
 import { cut, joinNames } from '../base/text.ts';
 import { hasHold, type Limits, type Policy } from '../decide/model.ts';
-import { RESERVE_MS } from '../decide/quitting.ts';
+import { RESERVE_MS } from '../decide/quit/quitting.ts';
 import type { ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';

@@ -3,10 +3,10 @@
 
 import type { LogEntry } from './messages.ts';
 import type { ExitCodes, FrontObservation, HoldOutcome, Observation, SignalName, Totals } from './model.ts';
-import type { QuitResult, TargetEvent, TargetMove, TargetState } from './quit-target.ts';
-import { beginCount, type Count, EMPTY_HISTORY, type PollHistory } from './scrape-count.ts';
-import { type FrontFacts, NO_SCRAPERS, type ScraperRequest, type ServedScrape } from './scrapers.ts';
-import { type JudgedNumbers, NO_NUMBERS } from './verdict.ts';
+import type { QuitResult, TargetEvent, TargetMove, TargetState } from './quit/quit-target.ts';
+import type { Count, PollHistory } from './run/scrape-count.ts';
+import type { FrontFacts, ScraperRequest, ServedScrape } from './serve/scrapers.ts';
+import type { JudgedNumbers } from './verdict.ts';
 
 /** What was seen of the exporter since main ended. */
 export type SinceEnd = {
@@ -244,35 +244,3 @@ export type QuitDecision = DecisionIn<'quitting', QuitState, QuitEffect>;
 export type EndDecision = DecisionIn<'ended', State, DoneEffect>;
 /** The new state, what to log, and the one effect that comes next; its end is the next event. */
 export type Decision = WatchDecision | QuitDecision | EndDecision;
-
-/** The state before the first observation, which begins at `startedAtMs`. */
-export function initialState(startedAtMs: number): WatchState {
-  return {
-    facts: {
-      startedAtMs,
-      aliveSinceMs: null,
-      wasAliveBefore: false,
-      terminatedAtMs: null,
-      isBlind: false,
-      isStalled: false,
-      seenText: '',
-      freshAtMs: null,
-      totals: { requests: null, failures: null, users: null },
-      numbers: NO_NUMBERS,
-      answerNumbers: [],
-      exitCodes: {},
-      history: EMPTY_HISTORY,
-      hasAnswered: false,
-      running: {
-        count: beginCount(startedAtMs),
-        restartedAtMs: null,
-        beforeRestartCount: 0,
-        wasScrapedBefore: false,
-      },
-      metricUnreadableSinceMs: null,
-      front: NO_SCRAPERS,
-      warned: [],
-    },
-    phase: { kind: 'waiting', done: null },
-  };
-}

@@ -3,7 +3,7 @@
 
 import { VERSION } from '../base/version.ts';
 import type { Kinds } from '../config/config.ts';
-import { EXIT } from '../decide/exit-codes.ts';
+import { EXIT } from '../decide/quit/exit-codes.ts';
 import type { Host } from '../run/host.ts';
 import { explainObject } from './explain.ts';
 import { formatExplained, formatJson } from './format.ts';

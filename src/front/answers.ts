@@ -1,7 +1,7 @@
-// What a scrape and a call of /-/snapshot get: carries out what decide/serve.ts chooses.
+// What a scrape and a call of /-/snapshot get: carries out what decide/serve/serve.ts chooses.
 
-import type { ServedScrape } from '../decide/scrapers.ts';
-import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve.ts';
+import type { ServedScrape } from '../decide/serve/scrapers.ts';
+import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve/serve.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { READ_TIMEOUT_MS } from '../observe/exporter.ts';

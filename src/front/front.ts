@@ -1,11 +1,11 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
-// what a scrape gets: decide/serve.ts does.
+// what a scrape gets: decide/serve/serve.ts does.
 
 import { callAfter, runWithin } from '../base/waits.ts';
 import type { FrontObservation } from '../decide/model.ts';
-import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/pace.ts';
-import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/scrapers.ts';
-import { type MainView, observeSource } from '../decide/serve.ts';
+import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/run/pace.ts';
+import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/serve/scrapers.ts';
+import { type MainView, observeSource } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -1,4 +1,4 @@
-// The source, read and kept as the laws of decide/serve.ts and decide/pages.ts say. Holds no rule.
+// The source, read and kept as decide/serve/serve.ts and pages.ts say. Holds no rule.
 
 import type { LogEntry } from '../decide/messages.ts';
 import {
@@ -13,7 +13,7 @@ import {
   takeKept,
   takePage,
   takeUse,
-} from '../decide/pages.ts';
+} from '../decide/serve/pages.ts';
 import {
   beginSource,
   findVanishedFate,
@@ -24,7 +24,7 @@ import {
   takeRefusal,
   takeView,
   type VanishedFate,
-} from '../decide/serve.ts';
+} from '../decide/serve/serve.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { REFUSED } from '../observe/exporter.ts';
 import type { Body } from '../snapshot/body.ts';

@@ -1,6 +1,6 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
-import type { SourceKind } from '../decide/serve.ts';
+import type { SourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { describeListenProblem } from './listen.ts';
 import { openLocustSource } from './locust/source.ts';

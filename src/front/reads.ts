@@ -1,9 +1,9 @@
 // Reads of the source, each shared by all requests that came before it began, and the front's own polls. Each
-// request has its own time-out. Never decides which read is next: decide/pace.ts does.
+// request has its own time-out. Never decides which read is next: decide/run/pace.ts does.
 
 import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
-import { findReadMove, isPollDue, type OngoingRead, type ReadNeed } from '../decide/pace.ts';
-import { TEXT_ACCEPT } from '../decide/pages.ts';
+import { findReadMove, isPollDue, type OngoingRead, type ReadNeed } from '../decide/run/pace.ts';
+import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';

@@ -4,8 +4,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, waitUnless } from '../base/waits.ts';
-import { readAccept } from '../decide/pages.ts';
-import { isScraper, SCRAPE_TIMEOUT_HEADER, type ScraperRequest, type ServedScrape } from '../decide/scrapers.ts';
+import { readAccept } from '../decide/serve/pages.ts';
+import { isScraper, SCRAPE_TIMEOUT_HEADER, type ScraperRequest, type ServedScrape } from '../decide/serve/scrapers.ts';
 import type { Connection, Connections } from './connections.ts';
 import { describeListenProblem, openServing, readRequestPath, SERVER_LIMITS, type ServerLimits } from './listen.ts';
 import { type AnswerBody, type Exchange, sendBody, sendText } from './send-answer.ts';

@@ -3,7 +3,7 @@
 
 import { type Clock, callAfter, waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
-import { SHORT_READ_MS } from '../decide/pace.ts';
+import { SHORT_READ_MS } from '../decide/run/pace.ts';
 import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition-kind.ts';
 import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';

@@ -9,7 +9,7 @@ import { redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { Answer, Probe } from '../decide/quit-target.ts';
+import type { Answer, Probe } from '../decide/quit/quit-target.ts';
 import type { Preset } from './programs.ts';
 import { describeExitCode, forcePortOwner, type Sender } from './signal-target.ts';
 import type { Target, TargetKind } from './target-kind.ts';

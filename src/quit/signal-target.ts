@@ -10,7 +10,7 @@ import {
   type ProcessId,
   readUid,
 } from '../base/procfs.ts';
-import type { Answer, ForceResult } from '../decide/quit-target.ts';
+import type { Answer, ForceResult } from '../decide/quit/quit-target.ts';
 import { PRESETS } from './programs.ts';
 import type { Target, TargetContext, TargetKind } from './target-kind.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Environment, ParseResult } from '../base/parse.ts';
 import type { TargetPolicy } from '../decide/model.ts';
-import type { Answer, ForceResult, Probe } from '../decide/quit-target.ts';
+import type { Answer, ForceResult, Probe } from '../decide/quit/quit-target.ts';
 
 /** One entry of QUIT. `needsMs`: default 0. */
 export type Target = Pick<TargetPolicy, 'name' | 'request' | 'isMesh'> &

@@ -1,13 +1,14 @@
 // Observe → decide → act: performs the one effect `step` names, and returns how it ended. Holds no rule.
 
 import { type Clock, callAfter, onAbort, pause } from '../base/waits.ts';
-import { STALL_MS } from '../decide/evidence.ts';
-import { LATE_MS } from '../decide/facts.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
-import type { Answer, ForceResult } from '../decide/quit-target.ts';
-import { LAST_CALL_MS } from '../decide/quitting.ts';
-import { type MainView, viewMain } from '../decide/serve.ts';
+import type { Answer, ForceResult } from '../decide/quit/quit-target.ts';
+import { LAST_CALL_MS } from '../decide/quit/quitting.ts';
+import { STALL_MS } from '../decide/run/evidence.ts';
+import { LATE_MS } from '../decide/run/facts.ts';
+import { begin, step } from '../decide/run/step.ts';
+import { type MainView, viewMain } from '../decide/serve/serve.ts';
 import type {
   Decision,
   EndDecision,
@@ -23,7 +24,6 @@ import type {
   WatchEvent,
   WebhookResult,
 } from '../decide/state.ts';
-import { begin, step } from '../decide/step.ts';
 import type { Front } from '../front/front.ts';
 import type { OngoingObservation } from '../observe/observation.ts';
 import type { Target } from '../quit/target-kind.ts';

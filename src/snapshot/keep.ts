@@ -1,5 +1,5 @@
 // Keeps the exporter's last exposition where no front does: what the polls read anyway, packed. Never decides
-// what an answer becomes: decide/serve.ts does.
+// what an answer becomes: decide/serve/serve.ts does.
 
 import type { ExporterObservation } from '../decide/model.ts';
 import {
@@ -10,7 +10,7 @@ import {
   takeAnswer,
   takeRefusal,
   takeView,
-} from '../decide/serve.ts';
+} from '../decide/serve/serve.ts';
 import type { Reading } from '../exposition/exposition.ts';
 import type { PageType } from '../exposition/format.ts';
 import { openReadableCheck } from '../exposition/readable.ts';

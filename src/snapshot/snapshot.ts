@@ -1,6 +1,6 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
-import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve.ts';
+import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve/serve.ts';
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { END_LINE } from '../exposition/format.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';

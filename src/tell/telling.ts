@@ -2,7 +2,7 @@
 
 import { redactHref, redactPath } from '../base/text.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import type { Report } from '../decide/report-fields.ts';
+import type { Report } from '../decide/report/report-fields.ts';
 import type { PushResult, WebhookResult } from '../decide/state.ts';
 import type { Label } from '../exposition/lexer.ts';
 import { findIdentity, type Identity, type IdentitySources } from '../pod/identity.ts';

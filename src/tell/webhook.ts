@@ -1,6 +1,6 @@
 // Posts the report to a webhook as JSON, with a sentence for a person. Nothing depends on the result.
 
-import type { Report } from '../decide/report-fields.ts';
+import type { Report } from '../decide/report/report-fields.ts';
 import type { WebhookResult } from '../decide/state.ts';
 import type { Identity } from '../pod/identity.ts';
 import { type Sending, sendInTries } from './deliver.ts';

@@ -6,7 +6,7 @@ import { formatPlan } from '../../src/check/plan.ts';
 import type { Surroundings } from '../../src/check/surroundings.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import type { ConditionObservation } from '../../src/decide/model.ts';
-import type { ForceResult } from '../../src/decide/quit-target.ts';
+import type { ForceResult } from '../../src/decide/quit/quit-target.ts';
 import { KINDS } from '../../src/main.ts';
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import type { Target } from '../../src/quit/target-kind.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatHelp } from '../../src/check/help.ts';
 import { listVariables } from '../../src/config/config.ts';
-import { EXIT } from '../../src/decide/exit-codes.ts';
+import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
 
 /** Where what is printed is broken. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Policy } from '../../src/decide/model.ts';
-import { beginCount } from '../../src/decide/scrape-count.ts';
+import { beginCount } from '../../src/decide/run/scrape-count.ts';
 import type { Holding, Quitting, Running, State } from '../../src/decide/state.ts';
 import { DEFAULT_LIMITS } from './limits.ts';
 

@@ -10,9 +10,10 @@ import type {
   Policy,
   ScrapeCounters,
 } from '../../src/decide/model.ts';
-import type { Answer, ForceResult, Probe } from '../../src/decide/quit-target.ts';
-import { buildReport, fitReport } from '../../src/decide/report.ts';
-import type { ScraperRequest } from '../../src/decide/scrapers.ts';
+import type { Answer, ForceResult, Probe } from '../../src/decide/quit/quit-target.ts';
+import { buildReport, fitReport } from '../../src/decide/report/report.ts';
+import { begin, step } from '../../src/decide/run/step.ts';
+import type { ScraperRequest } from '../../src/decide/serve/scrapers.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -24,9 +25,8 @@ import {
   takeRefusal,
   takeView,
   viewMain,
-} from '../../src/decide/serve.ts';
+} from '../../src/decide/serve/serve.ts';
 import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
-import { begin, step } from '../../src/decide/step.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXIT } from '../../src/decide/exit-codes.ts';
+import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { INPUT_MAX_BYTES } from '../../src/explain/input.ts';
 import { EXPLAIN_STATES, readExplainFixture, readMoment, runExplain } from './fixture.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/pages.ts';
+import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
 import { openFamilyScan } from '../../src/exposition/families.ts';
 import { type Format, readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';

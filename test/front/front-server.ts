@@ -1,6 +1,6 @@
 // The front's server on a free port of loopback, with answers that a test gives and a clock that it may turn.
 import type { Clock } from '../../src/base/waits.ts';
-import type { ScraperRequest } from '../../src/decide/scrapers.ts';
+import type { ScraperRequest } from '../../src/decide/serve/scrapers.ts';
 import { SERVER_LIMITS, type ServerLimits } from '../../src/front/listen.ts';
 import {
   openServer,

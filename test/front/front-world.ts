@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
-import type { MainView } from '../../src/decide/serve.ts';
+import type { MainView } from '../../src/decide/serve/serve.ts';
 import { type Front, type FrontParts, openFront } from '../../src/front/front.ts';
 import { readPieces } from '../support/pieces.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';

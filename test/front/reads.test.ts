@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/pace.ts';
+import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/run/pace.ts';
 import { openPolls, openReads, type ReadRequest } from '../../src/front/reads.ts';
 import type { Beginning, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
-import type { Answer } from '../../src/decide/quit-target.ts';
+import type { Answer } from '../../src/decide/quit/quit-target.ts';
 import { findForgottenMesh, type HttpTargetOptions, httpTarget, urlKind } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import { freezePort } from '../base/net/frozen-port.ts';

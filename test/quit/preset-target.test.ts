@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Answer } from '../../src/decide/quit-target.ts';
+import type { Answer } from '../../src/decide/quit/quit-target.ts';
 import { presetKind } from '../../src/quit/http-target.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import type { Target, TargetContext } from '../../src/quit/target-kind.ts';

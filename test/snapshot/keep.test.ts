@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MainView } from '../../src/decide/serve.ts';
+import type { MainView } from '../../src/decide/serve/serve.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openKeeper } from '../../src/snapshot/keep.ts';
 import { readPieces } from '../support/pieces.ts';

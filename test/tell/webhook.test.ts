@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Report } from '../../src/decide/report-fields.ts';
+import type { Report } from '../../src/decide/report/report-fields.ts';
 import { openDelivery } from '../../src/tell/deliver.ts';
 import { buildMessage, sendWebhook } from '../../src/tell/webhook.ts';
 import { closedPort, openPeer } from '../support/peer.ts';

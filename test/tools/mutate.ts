@@ -30,7 +30,7 @@ const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,run,sn
 /** Tests that may notice a mutant outside decide/, besides its own. */
 const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,run,snapshot,tell}/**/*.test.ts'];
 /** It plays all sequences: 40 s. */
-const EXHAUSTIVE: Round = ['test/decide/exhaustive.test.ts'];
+const EXHAUSTIVE: Round = ['test/decide/run/exhaustive.test.ts'];
 /** A mutant may make a test wait for its own time limit, or for ever. */
 const TIME_LIMIT_FACTOR = 4;
 const TIME_LIMIT_MIN_MS = 20_000;
@@ -151,7 +151,10 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
 /** A file's tests: its own and the rules', then those of what imports it; none: only programs test it. */
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
-    return [globSync('test/decide/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)), EXHAUSTIVE];
+    return [
+      globSync('test/decide/**/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)),
+      EXHAUSTIVE,
+    ];
   }
   const own = file.replace(/^src\/(.*)\.ts$/, 'test/$1.test.ts');
   const others = globSync(OTHER_TESTS, { cwd: CODE }).filter(

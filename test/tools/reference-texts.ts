@@ -1,9 +1,9 @@
 // What docs/reference.md says of things that the code has only names for. The types ask for a row for each.
 
-import type { EXIT } from '../../src/decide/exit-codes.ts';
 import type { MESSAGES, MessageId } from '../../src/decide/messages.ts';
 import type { Outcome } from '../../src/decide/model.ts';
-import type { Report } from '../../src/decide/report-fields.ts';
+import type { EXIT } from '../../src/decide/quit/exit-codes.ts';
+import type { Report } from '../../src/decide/report/report-fields.ts';
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {
   scraped: 'the wanted scrapes came',

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listVariables } from '../../src/config/config.ts';
-import { EXIT } from '../../src/decide/exit-codes.ts';
 import { MESSAGES, type MessageId } from '../../src/decide/messages.ts';
+import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import { TARGET_PROGRAMS } from '../pods/target-programs.ts';

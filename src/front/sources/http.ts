@@ -1,6 +1,6 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
-import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/pages.ts';
+import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/serve/pages.ts';
 import { type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';

@@ -4,8 +4,8 @@
 // 3 who was counted has taken    4 no hold beyond its limit    5 the report says what happened
 
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
-import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/pace.ts';
-import { TEXT_ACCEPT } from '../../../src/decide/pages.ts';
+import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/run/pace.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import { READ_TIMEOUT_MS } from '../../../src/observe/exporter.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';

@@ -2,9 +2,9 @@
 
 import type { Exchange } from '../../../src/base/net/exchange.ts';
 import type { Policy, SignalName } from '../../../src/decide/model.ts';
-import { TEXT_ACCEPT } from '../../../src/decide/pages.ts';
-import { buildReport, fitReport } from '../../../src/decide/report.ts';
-import type { Report } from '../../../src/decide/report-fields.ts';
+import { buildReport, fitReport } from '../../../src/decide/report/report.ts';
+import type { Report } from '../../../src/decide/report/report-fields.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
 import { openRoutes, settleConnections } from '../../../src/front/server.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FrontObservation, Limits } from '../../src/decide/model.ts';
+import type { FrontObservation, Limits } from '../../../src/decide/model.ts';
 import {
   addRequest,
   addScrape,
@@ -19,8 +19,8 @@ import {
   SCRAPER_AGENTS,
   SCRAPERS_MAX_COUNT,
   type ServedScrape,
-} from '../../src/decide/scrapers.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
+} from '../../../src/decide/serve/scrapers.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 'auto' };
 

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { beginCount } from '../../src/decide/scrape-count.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
+import { beginCount } from '../../../src/decide/run/scrape-count.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -16,9 +17,9 @@ import {
   takeRefusal,
   takeView,
   viewMain,
-} from '../../src/decide/serve.ts';
-import { initialState, type Phase, type Series, type State } from '../../src/decide/state.ts';
-import { HOLDING, QUITTING } from './phases.ts';
+} from '../../../src/decide/serve/serve.ts';
+import type { Phase, Series, State } from '../../../src/decide/state.ts';
+import { HOLDING, QUITTING } from '../phases.ts';
 
 const SERIES: Series = {
   sinceMs: 5_000,

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { beginSeries } from '../../src/decide/evidence.ts';
-import type { Limits, Observation } from '../../src/decide/model.ts';
+import type { Limits, Observation } from '../../../src/decide/model.ts';
+import { beginSeries } from '../../../src/decide/run/evidence.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
 import {
   findReadMove,
   findRunEnd,
@@ -13,12 +14,12 @@ import {
   nextObserve,
   OWN_READ_MS,
   SILENT_READ_MS,
-} from '../../src/decide/pace.ts';
-import { beginCount, EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
-import { NO_SCRAPERS } from '../../src/decide/scrapers.ts';
-import { type Facts, type Holding, initialState, type Running, type WatchPhase } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
-import { HOLDING, POLICY } from './phases.ts';
+} from '../../../src/decide/run/pace.ts';
+import { beginCount, EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
+import { NO_SCRAPERS } from '../../../src/decide/serve/scrapers.ts';
+import type { Facts, Holding, Running, WatchPhase } from '../../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
+import { HOLDING, POLICY } from '../phases.ts';
 
 const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
 

@@ -2,11 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
-import { beginQuitting, decideQuitEvent, isPushDue, reportPush, type WatchEnd } from '../../src/decide/quitting.ts';
-import { initialState, type QuitEnd, type QuitEvent } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
-import { POLICY, QUITTING, readQuitting } from './phases.ts';
+import type { HoldOutcome, Limits, Policy } from '../../../src/decide/model.ts';
+import {
+  beginQuitting,
+  decideQuitEvent,
+  isPushDue,
+  reportPush,
+  type WatchEnd,
+} from '../../../src/decide/quit/quitting.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
+import type { QuitEnd, QuitEvent } from '../../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
+import { POLICY, QUITTING, readQuitting } from '../phases.ts';
 
 const ENVOY: Policy = {
   ...POLICY,

@@ -2,19 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeObservation } from '../../src/decide/evidence.ts';
-import { advanceFacts, advanceNumbers } from '../../src/decide/facts.ts';
 import type {
   ConditionObservation,
   ExporterObservation,
   FrontObservation,
   Observation,
   ThresholdReading,
-} from '../../src/decide/model.ts';
-import { type Facts, initialState, type Phase, type State } from '../../src/decide/state.ts';
-import { type JudgedNumbers, NO_NUMBERS, UNSEEN } from '../../src/decide/verdict.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
-import { HOLDING, RUNNING } from './phases.ts';
+} from '../../../src/decide/model.ts';
+import { judgeObservation } from '../../../src/decide/run/evidence.ts';
+import { advanceFacts, advanceNumbers, initialState } from '../../../src/decide/run/facts.ts';
+import type { Facts, Phase, State } from '../../../src/decide/state.ts';
+import { type JudgedNumbers, NO_NUMBERS, UNSEEN } from '../../../src/decide/verdict.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
+import { HOLDING, RUNNING } from '../phases.ts';
 
 const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
 const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };

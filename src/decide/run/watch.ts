@@ -2,6 +2,25 @@
 // Level-triggered: decided from each observation; what happened between two of them changes nothing.
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
+import type { LogEntry } from '../messages.ts';
+import {
+  assertNever,
+  findLeastWanted,
+  findWatchEnd,
+  hasHold,
+  type Observation,
+  type Policy,
+  toSeconds,
+} from '../model.ts';
+import {
+  addRequest,
+  addScrape,
+  findInterval,
+  judgeTurnout,
+  nameScraper,
+  SCRAPERS_LOGGED_COUNT,
+} from '../serve/scrapers.ts';
+import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
 import {
   advanceSeries,
   advanceSinceEnd,
@@ -27,20 +46,8 @@ import {
   warnOnce,
   watch,
 } from './hold.ts';
-import type { LogEntry } from './messages.ts';
-import {
-  assertNever,
-  findLeastWanted,
-  findWatchEnd,
-  hasHold,
-  type Observation,
-  type Policy,
-  toSeconds,
-} from './model.ts';
 import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
 import { beginCount } from './scrape-count.ts';
-import { addRequest, addScrape, findInterval, judgeTurnout, nameScraper, SCRAPERS_LOGGED_COUNT } from './scrapers.ts';
-import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from './state.ts';
 
 /** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;

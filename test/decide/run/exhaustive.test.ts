@@ -3,14 +3,21 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GONE_AFTER_MS } from '../../src/decide/hold.ts';
-import type { ConditionObservation, ExporterObservation, Limits, Observation, Policy } from '../../src/decide/model.ts';
-import { IN_FLIGHT_WAIT_MS } from '../../src/decide/pace.ts';
-import { type Decision, initialState, type Reason, type State, type WatchState } from '../../src/decide/state.ts';
-import { step } from '../../src/decide/step.ts';
-import { WITHOUT_METRIC_AFTER_MS } from '../../src/decide/watch.ts';
-import { readQuitting } from './phases.ts';
-import { createKeyWriter } from './situation-key.ts';
+import type {
+  ConditionObservation,
+  ExporterObservation,
+  Limits,
+  Observation,
+  Policy,
+} from '../../../src/decide/model.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
+import { GONE_AFTER_MS } from '../../../src/decide/run/hold.ts';
+import { IN_FLIGHT_WAIT_MS } from '../../../src/decide/run/pace.ts';
+import { step } from '../../../src/decide/run/step.ts';
+import { WITHOUT_METRIC_AFTER_MS } from '../../../src/decide/run/watch.ts';
+import type { Decision, Reason, State, WatchState } from '../../../src/decide/state.ts';
+import { readQuitting } from '../phases.ts';
+import { createKeyWriter } from '../situation-key.ts';
 
 const LIMITS: Limits = {
   scrapesWantedCount: 1,

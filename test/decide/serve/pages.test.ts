@@ -17,7 +17,7 @@ import {
   takesFormat,
   takeUse,
   useAccept,
-} from '../../src/decide/pages.ts';
+} from '../../../src/decide/serve/pages.ts';
 
 const NAMES: Readonly<Record<string, string>> = { rich: RICH_ACCEPT, text: TEXT_ACCEPT };
 const nameAccept = (accept: string) => Object.keys(NAMES).find((name) => NAMES[name] === accept) ?? accept;

@@ -8,7 +8,7 @@ import {
   type TargetEvent,
   type TargetMove,
   type TargetState,
-} from '../../src/decide/quit-target.ts';
+} from '../../../src/decide/quit/quit-target.ts';
 
 /** A target that is asked from `nowMs` on. */
 function begin(

@@ -1,7 +1,7 @@
 // The report: how a run went, as one JSON object and one sentence. Pure.
 
-import { cut } from '../base/text.ts';
-import { EXIT } from './exit-codes.ts';
+import { cut } from '../../base/text.ts';
+import { EXIT } from '../quit/exit-codes.ts';
 import { buildFields, cutFailed, type Report, type ReportInput } from './report-fields.ts';
 import { summarize } from './summary.ts';
 

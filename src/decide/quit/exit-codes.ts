@@ -1,8 +1,8 @@
 // Exit codes: which there are, and the one rule which of them a run has. Pure.
 
-import type { Policy, SignalName } from './model.ts';
-import type { State } from './state.ts';
-import { judgeNumbers, type Verdict } from './verdict.ts';
+import type { Policy, SignalName } from '../model.ts';
+import type { State } from '../state.ts';
+import { judgeNumbers, type Verdict } from '../verdict.ts';
 
 /** Exit codes, from sysexits(3) where one fits. */
 export const EXIT = {

@@ -1,7 +1,7 @@
 // Which formats scrapers ask for, by the Accept of their requests, byte for byte; and which pages of a source
 // are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
-import type { LogEntry } from './messages.ts';
+import type { LogEntry } from '../messages.ts';
 
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ExporterObservation, Observation } from '../../src/decide/model.ts';
+import type { ExporterObservation, Observation } from '../../../src/decide/model.ts';
 import {
   advanceCount,
   advanceHistory,
@@ -11,7 +11,7 @@ import {
   EMPTY_HISTORY,
   isQuiet,
   type PollHistory,
-} from '../../src/decide/scrape-count.ts';
+} from '../../../src/decide/run/scrape-count.ts';
 
 const NO_TOTALS = { requests: null, failures: null, users: null };
 

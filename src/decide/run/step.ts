@@ -5,10 +5,11 @@
 // While it watches (`watch.ts`) there is one effect, to observe; from quitting (`quitting.ts`) there is no
 // way back. The second signal ends every phase at once.
 
-import { assertNever, type Policy } from './model.ts';
+import { assertNever, type Policy } from '../model.ts';
+import { decideQuitEvent, endRun } from '../quit/quitting.ts';
+import type { Decision, StepInput, WatchDecision } from '../state.ts';
+import { initialState } from './facts.ts';
 import { buildObserve } from './pace.ts';
-import { decideQuitEvent, endRun } from './quitting.ts';
-import { type Decision, initialState, type StepInput, type WatchDecision } from './state.ts';
 import { decideWatchEvent } from './watch.ts';
 
 /** The first decision: observe at once. */

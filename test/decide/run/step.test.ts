@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXIT, findProcessExitCode } from '../../src/decide/exit-codes.ts';
-import { hasHold, type Observation, type Policy } from '../../src/decide/model.ts';
-import { findQuitDeadline, QUIT_MIN_MS } from '../../src/decide/quitting.ts';
-import type { WatchEvent, WatchState } from '../../src/decide/state.ts';
-import { begin, step } from '../../src/decide/step.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
-import { HOLDING, POLICY, QUITTING, RUNNING } from './phases.ts';
+import { hasHold, type Observation, type Policy } from '../../../src/decide/model.ts';
+import { EXIT, findProcessExitCode } from '../../../src/decide/quit/exit-codes.ts';
+import { findQuitDeadline, QUIT_MIN_MS } from '../../../src/decide/quit/quitting.ts';
+import { begin, step } from '../../../src/decide/run/step.ts';
+import type { WatchEvent, WatchState } from '../../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
+import { HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
 
 const LIMITS = DEFAULT_LIMITS;
 /** A decision while main is watched. */

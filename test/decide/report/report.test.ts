@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXIT, findExitCode } from '../../src/decide/exit-codes.ts';
-import { MESSAGES } from '../../src/decide/messages.ts';
-import type { HoldOutcome, Limits, Policy } from '../../src/decide/model.ts';
+import { MESSAGES } from '../../../src/decide/messages.ts';
+import type { HoldOutcome, Limits, Policy } from '../../../src/decide/model.ts';
+import { EXIT, findExitCode } from '../../../src/decide/quit/exit-codes.ts';
 import {
   buildBugReport,
   buildMisconfiguredReport,
   buildReport,
   fitReport,
   REPORT_MAX_BYTES,
-} from '../../src/decide/report.ts';
-import type { Report, ReportSource, ReportStage } from '../../src/decide/report-fields.ts';
-import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../src/decide/scrapers.ts';
-import {
-  type Holding,
-  initialState,
-  type Phase,
-  type PushReport,
-  type Quitting,
-  type State,
-  type TargetReport,
-} from '../../src/decide/state.ts';
-import { UNSEEN } from '../../src/decide/verdict.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
-import { HOLDING, POLICY, QUITTING, RUNNING } from './phases.ts';
+} from '../../../src/decide/report/report.ts';
+import type { Report, ReportSource, ReportStage } from '../../../src/decide/report/report-fields.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
+import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../../src/decide/serve/scrapers.ts';
+import type { Holding, Phase, PushReport, Quitting, State, TargetReport } from '../../../src/decide/state.ts';
+import { UNSEEN } from '../../../src/decide/verdict.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
+import { HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };

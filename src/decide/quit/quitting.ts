@@ -2,19 +2,9 @@
 // due, where the webhook comes, and how long each may take. Pure. `quit-target.ts` says what comes next for
 // one target; each has its share of the time that is left.
 
-import { cut } from '../base/text.ts';
-import { findExitCode } from './exit-codes.ts';
-import type { LogEntry, MessageId } from './messages.ts';
-import { findLeastWanted, type Limits, type Policy, type SignalName, type TargetPolicy, toSeconds } from './model.ts';
-import {
-  beginTarget,
-  nextTargetMove,
-  type QuitResult,
-  shortenTarget,
-  type TargetEvent,
-  type TargetState,
-  type TargetTime,
-} from './quit-target.ts';
+import { cut } from '../../base/text.ts';
+import type { LogEntry, MessageId } from '../messages.ts';
+import { findLeastWanted, type Limits, type Policy, type SignalName, type TargetPolicy, toSeconds } from '../model.ts';
 import type {
   Decision,
   EndDecision,
@@ -29,7 +19,17 @@ import type {
   Quitting,
   State,
   TargetReport,
-} from './state.ts';
+} from '../state.ts';
+import { findExitCode } from './exit-codes.ts';
+import {
+  beginTarget,
+  nextTargetMove,
+  type QuitResult,
+  shortenTarget,
+  type TargetEvent,
+  type TargetState,
+  type TargetTime,
+} from './quit-target.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;

@@ -1,8 +1,8 @@
 // When to observe again, and until when that may take: the pace, and the limits that are near; and which read
 // of a front's source begins next, and which one gives way to it. Pure.
 
-import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from './model.ts';
-import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from './state.ts';
+import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from '../model.ts';
+import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from '../state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
 const DONE_PACE_MS = 500;

@@ -5,7 +5,7 @@
 // include that answer, the gauge does; both are of the moment when the request began; a scrape whose client
 // gave up counts when it ends.
 
-import type { Observation, ScrapeCounters } from './model.ts';
+import type { Observation, ScrapeCounters } from '../model.ts';
 
 /** What must be remembered of every look, so that a count can begin at any of them. */
 export type PollHistory = {

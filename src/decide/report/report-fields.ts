@@ -1,13 +1,13 @@
 // The fields of the report. Pure. They hold only what was seen; unknown is null.
 
-import { cut } from '../base/text.ts';
-import { findExitCode, judgeRun } from './exit-codes.ts';
-import { countScrapesWhileRunning } from './facts.ts';
-import { MESSAGES } from './messages.ts';
-import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from './model.ts';
-import { findInterval, judgeTurnout, nameScraper } from './scrapers.ts';
-import type { DoneEffect, Phase, PushReport, State, TargetReport } from './state.ts';
-import { type FailedThreshold, findOfLastSeconds, type Verdict } from './verdict.ts';
+import { cut } from '../../base/text.ts';
+import { MESSAGES } from '../messages.ts';
+import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from '../model.ts';
+import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
+import { countScrapesWhileRunning } from '../run/facts.ts';
+import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
+import type { DoneEffect, Phase, PushReport, State, TargetReport } from '../state.ts';
+import { type FailedThreshold, findOfLastSeconds, type Verdict } from '../verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
 export type Report = {

@@ -7,7 +7,7 @@
 // A scraper is one remote address and one User-Agent, and one connection where several of them are open at
 // once: two replicas behind one address are two scrapers, and one that reconnects stays the same.
 
-import type { FrontObservation, Limits } from './model.ts';
+import type { FrontObservation, Limits } from '../model.ts';
 
 /** At most this many scrapers; the longest silent one is dropped. */
 export const SCRAPERS_MAX_COUNT = 64;

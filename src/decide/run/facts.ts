@@ -1,11 +1,43 @@
-// What every observation adds to the facts, in every phase. Pure.
+// What is known before the first observation, and what each one adds to that, in every phase. Pure.
 
+import type { FrontObservation, Observation, Totals } from '../model.ts';
+import { addStandstill, NO_SCRAPERS } from '../serve/scrapers.ts';
+import type { Facts, Phase, State, WatchState } from '../state.ts';
+import { advanceContinuity, type JudgedNumbers, NO_NUMBERS, takeReadings } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
-import type { FrontObservation, Observation, Totals } from './model.ts';
 import { advanceCount, advanceHistory, beginCount, EMPTY_HISTORY, hasRestarted } from './scrape-count.ts';
-import { addStandstill } from './scrapers.ts';
-import type { Facts, Phase, State } from './state.ts';
-import { advanceContinuity, type JudgedNumbers, takeReadings } from './verdict.ts';
+
+/** The state before the first observation, which begins at `startedAtMs`. */
+export function initialState(startedAtMs: number): WatchState {
+  return {
+    facts: {
+      startedAtMs,
+      aliveSinceMs: null,
+      wasAliveBefore: false,
+      terminatedAtMs: null,
+      isBlind: false,
+      isStalled: false,
+      seenText: '',
+      freshAtMs: null,
+      totals: { requests: null, failures: null, users: null },
+      numbers: NO_NUMBERS,
+      answerNumbers: [],
+      exitCodes: {},
+      history: EMPTY_HISTORY,
+      hasAnswered: false,
+      running: {
+        count: beginCount(startedAtMs),
+        restartedAtMs: null,
+        beforeRestartCount: 0,
+        wasScrapedBefore: false,
+      },
+      metricUnreadableSinceMs: null,
+      front: NO_SCRAPERS,
+      warned: [],
+    },
+    phase: { kind: 'waiting', done: null },
+  };
+}
 
 export function advanceFacts(facts: Facts, observation: Observation, evidence: Evidence): Facts {
   const { exporter, conditions, atMs } = observation;

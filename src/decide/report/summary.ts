@@ -1,11 +1,11 @@
 // The sentence of the report: how the run went, for a person. Pure.
 
-import { cut } from '../base/text.ts';
-import { assertNever, hasHold, type Policy } from './model.ts';
+import { cut } from '../../base/text.ts';
+import { assertNever, hasHold, type Policy } from '../model.ts';
+import type { FrontFacts } from '../serve/scrapers.ts';
+import type { PushReport } from '../state.ts';
+import type { FailedThreshold, Verdict } from '../verdict.ts';
 import type { buildFields, Report, ReportInput } from './report-fields.ts';
-import type { FrontFacts } from './scrapers.ts';
-import type { PushReport } from './state.ts';
-import type { FailedThreshold, Verdict } from './verdict.ts';
 
 type Summarized = ReturnType<typeof buildFields>;
 

@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { advanceSeries, beginSeries, judgeObservation } from '../../src/decide/evidence.ts';
-import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../src/decide/model.ts';
-import { EMPTY_HISTORY } from '../../src/decide/scrape-count.ts';
-import { type Facts, initialState } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
+import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../../src/decide/model.ts';
+import { advanceSeries, beginSeries, judgeObservation } from '../../../src/decide/run/evidence.ts';
+import { initialState } from '../../../src/decide/run/facts.ts';
+import { EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
+import type { Facts } from '../../../src/decide/state.ts';
+import { DEFAULT_LIMITS } from '../limits.ts';
 
 const { facts: FACTS } = initialState(0);
 const POLICY: Policy = {

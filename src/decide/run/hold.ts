@@ -1,8 +1,7 @@
 // The rules of the hold: until it was scraped, nothing is left to scrape, or a limit is over; and what they
 // share with the rules of watching. Pure.
 
-import type { Evidence } from './evidence.ts';
-import type { LogEntry, MessageId } from './messages.ts';
+import type { LogEntry, MessageId } from '../messages.ts';
 import {
   findLeastWanted,
   findWatchEnd,
@@ -11,10 +10,8 @@ import {
   type Observation,
   type Policy,
   toSeconds,
-} from './model.ts';
-import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
-import { beginQuitting } from './quitting.ts';
-import { isQuiet } from './scrape-count.ts';
+} from '../model.ts';
+import { beginQuitting } from '../quit/quitting.ts';
 import {
   findInterval,
   findSilence,
@@ -23,9 +20,12 @@ import {
   SCRAPERS_LOGGED_COUNT,
   type Scraper,
   type Turnout,
-} from './scrapers.ts';
-import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from './state.ts';
-import { findAlwaysZero, judgeNumbers } from './verdict.ts';
+} from '../serve/scrapers.ts';
+import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
+import { findAlwaysZero, judgeNumbers } from '../verdict.ts';
+import type { Evidence } from './evidence.ts';
+import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
+import { isQuiet } from './scrape-count.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {

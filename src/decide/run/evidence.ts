@@ -1,8 +1,8 @@
 // What one observation proves of main, and the series of observations that prove the same. Pure.
 
-import type { ConditionObservation, Observation, Policy } from './model.ts';
+import type { ConditionObservation, Observation, Policy } from '../model.ts';
+import type { Facts, Series, SinceEnd } from '../state.ts';
 import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scrape-count.ts';
-import type { Facts, Series, SinceEnd } from './state.ts';
 
 /** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
 const BASELINE_MAX_MS = 1_000;

@@ -1,9 +1,9 @@
 // The law of a kept source: what it must know of main, what a scrape gets, what an answer becomes, when the
 // source is not read again. Pure: from a state and an event to the next state.
 
-import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from './model.ts';
-import type { State } from './state.ts';
-import { advanceContinuity, type Continuity, mergeReadings, UNSEEN } from './verdict.ts';
+import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from '../model.ts';
+import type { State } from '../state.ts';
+import { advanceContinuity, type Continuity, mergeReadings, UNSEEN } from '../verdict.ts';
 
 /** Main, as far as it is known. */
 export type MainView = {
