@@ -4,9 +4,9 @@ import type { SourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { describeListenProblem } from './listen.ts';
 import { openLocustSource } from './locust/source.ts';
+import type { PushSourceParts } from './pushgateway/source.ts';
 import { openFileSource } from './sources/file.ts';
 import { openHttpSource } from './sources/http.ts';
-import type { PushSourceParts } from './sources/pushes.ts';
 import type { Source, SourceParts } from './sources/source.ts';
 
 /** `url`: `http:`, `file:`, `locust+http:` or `pushgateway:`; `locust`: default: as the exporter. */
@@ -28,7 +28,7 @@ export async function openFrontSource(
   parts: FrontSourceParts & Pick<PushSourceParts, 'toUnixSeconds' | 'findTakenAtMs'>,
 ): Promise<OpenedSource> {
   if (findSourceKind(parts.url) !== 'pushes') return { kind: 'open', source: openSource(parts) };
-  const { openPushSource } = await import('./sources/pushes.ts');
+  const { openPushSource } = await import('./pushgateway/source.ts');
   const opened = await openPushSource(parts);
   if (typeof opened !== 'string') return { kind: 'open', source: opened };
   return { kind: 'failed', problem: describeListenProblem(parts.url.hostname, Number(parts.url.port), opened) };

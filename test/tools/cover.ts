@@ -8,7 +8,7 @@ const COVERED = globSync([
   'src/{config,exposition,tell/receivers}/*.ts',
   'src/decide/**/*.ts',
   'src/front/locust/{csv,memory,page,rows}.ts',
-  'src/front/sources/push-groups.ts',
+  'src/front/pushgateway/{groups,pushed-families,pushed-messages}.ts',
   'src/pod/{mount-info,pod-request,pod-status}.ts',
 ]).filter((file) => !file.endsWith('.d.ts'));
 
@@ -16,7 +16,7 @@ const COVERED = globSync([
 export const COVERED_TESTS: readonly string[] = globSync([
   'test/{config,exposition,front/locust,pod,tell/receivers}/*.test.ts',
   'test/decide/**/*.test.ts',
-  'test/front/sources/push-groups.test.ts',
+  'test/front/pushgateway/groups.test.ts',
 ]).filter((file) => !file.includes('exhaustive'));
 
 /** Runs them, prints what failed and what is not covered, and sets the exit code. */

@@ -4,8 +4,6 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { readPageType } from '../../../src/exposition/format.ts';
-import { type Grouping, readPushedText, writePushedFamilies } from '../../../src/exposition/pushed-families.ts';
-import { readPushedMessages } from '../../../src/exposition/pushed-messages.ts';
 import {
   dropTaken,
   EMPTY_STORE,
@@ -14,7 +12,9 @@ import {
   type PushStore,
   readGrouping,
   takePush,
-} from '../../../src/front/sources/push-groups.ts';
+} from '../../../src/front/pushgateway/groups.ts';
+import { type Grouping, readPushedText, writePushedFamilies } from '../../../src/front/pushgateway/pushed-families.ts';
+import { readPushedMessages } from '../../../src/front/pushgateway/pushed-messages.ts';
 import {
   J,
   K,
@@ -164,7 +164,7 @@ test('takePush() keeps 6 million letters of series, the newest leftovers among t
 
 test('readPushedMessages() reads 60,000 series within the heap of the binary', () => {
   const code = `
-    const { readPushedMessages } = await import('${new URL('../../../src/exposition/pushed-messages.ts', import.meta.url)}');
+    const { readPushedMessages } = await import('${new URL('../../../src/front/pushgateway/pushed-messages.ts', import.meta.url)}');
     console.log(readPushedMessages((await import('node:fs')).readFileSync(0), new Map()).kind)`;
   const rows = Array.from({ length: 60_000 }, (_, row) => label('row', `r${row}`) + value(2, 1));
   const input = messages(['a', 1, ...rows]);

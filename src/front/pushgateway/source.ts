@@ -1,5 +1,5 @@
 // A Pushgateway that ends with its pod, as the source: takes pushes on a loopback address, and answers every
-// read at once with what was pushed. `push-groups.ts` has the rules.
+// read at once with what was pushed. `groups.ts` has the rules.
 
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -8,21 +8,21 @@ import type { PushCounts } from '../../decide/model.ts';
 import { openExposition } from '../../exposition/exposition.ts';
 import { joinLines } from '../../exposition/exposition-text.ts';
 import { readPageType } from '../../exposition/format.ts';
+import { makeReading } from '../../observe/exporter.ts';
+import { openBody } from '../../snapshot/body.ts';
+import { countGarbage } from '../../snapshot/chunks.ts';
+import { openServing, readRequestPath, SERVER_LIMITS } from '../listen.ts';
+import { type Exchange, sendBody, sendText } from '../send-answer.ts';
+import { openWarnings, readWhole, type Source, type SourceParts, type WholeAnswer } from '../sources/source.ts';
+import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './groups.ts';
 import {
   formatSeries,
   type Grouping,
   type PushedBody,
   readPushedText,
   writePushedFamilies,
-} from '../../exposition/pushed-families.ts';
-import { readPushedMessages } from '../../exposition/pushed-messages.ts';
-import { makeReading } from '../../observe/exporter.ts';
-import { openBody } from '../../snapshot/body.ts';
-import { countGarbage } from '../../snapshot/chunks.ts';
-import { openServing, readRequestPath, SERVER_LIMITS } from '../listen.ts';
-import { type Exchange, sendBody, sendText } from '../send-answer.ts';
-import { dropTaken, EMPTY_STORE, listFamilies, type PushStore, readGrouping, takePush } from './push-groups.ts';
-import { openWarnings, readWhole, type Source, type SourceParts, type WholeAnswer } from './source.ts';
+} from './pushed-families.ts';
+import { readPushedMessages } from './pushed-messages.ts';
 
 /** `url`: `pushgateway://HOST:PORT`, a loopback address. */
 export type PushSourceParts = SourceParts & {

@@ -11,7 +11,7 @@ import {
   PUSHED_MAX_LENGTH,
   type PushedBody,
   type PushedFamily,
-} from '../../exposition/pushed-families.ts';
+} from './pushed-families.ts';
 
 /** Of one name in one group; when that was pushed. */
 type KeptFamily = PushedFamily & { readonly pushedAtMs: number };

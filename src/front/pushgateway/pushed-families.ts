@@ -3,13 +3,20 @@
 // (storage/diskmetricstore.go of prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of
 // prometheus/common.)
 
-import { copyText } from '../base/text.ts';
-import { formatGoFloat, formatHead, formatLabel, formatName } from './exposition-text.ts';
-import { type FamilyType, POINT_SUFFIXES } from './families.ts';
-import type { TextFormat } from './format.ts';
-import { type Label, type LineSink, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
-import { openLineCutter } from './line-cutter.ts';
-import { openReadableCheck } from './readable.ts';
+import { copyText } from '../../base/text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';
+import { type FamilyType, POINT_SUFFIXES } from '../../exposition/families.ts';
+import type { TextFormat } from '../../exposition/format.ts';
+import {
+  type Label,
+  type LineSink,
+  readLines,
+  readNumber,
+  type SampleLine,
+  unescapeHelp,
+} from '../../exposition/lexer.ts';
+import { openLineCutter } from '../../exposition/line-cutter.ts';
+import { openReadableCheck } from '../../exposition/readable.ts';
 
 /** A family of one push. */
 export type PushedFamily = {

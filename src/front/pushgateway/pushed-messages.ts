@@ -1,7 +1,7 @@
 // A protobuf push: messages of `io.prometheus.client.MetricFamily`, each behind its length, as families of
 // text. Pure. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
 
-import type { FamilyType } from './families.ts';
+import type { FamilyType } from '../../exposition/families.ts';
 import { type Grouping, openPushedFamilies, type PushedBody } from './pushed-families.ts';
 
 /** By the numbers of `MetricType`, with the field of its value in `Metric`. */
