@@ -239,8 +239,7 @@ export function buildPolicy(config: Config): Policy {
     hasWebhook: webhook !== null,
     ...(tombstonePath === null ? {} : { tombstonePath }),
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
-    hasFront: front !== null,
-    ...(front === null ? {} : { frontPort: front.port }),
+    front: front && { port: front.port },
     ...(thresholds.length === 0 ? {} : { thresholds }),
     targets: targets.map(({ name, request, needsMs = 0, force, isMesh = false }) => ({
       name,

@@ -76,9 +76,8 @@ export type Policy = {
   readonly limits: Limits;
   /** In the order of DONE_WHEN. `isMetric`: read from the exporter. `isSignal`: the signal is its end. */
   readonly conditions: readonly { readonly isMetric: boolean; readonly isSignal?: boolean }[];
-  /** There is a front: it serves the exporter's numbers, and counts who takes them. */
-  readonly hasFront?: boolean;
-  readonly frontPort?: number;
+  /** The port on which the exporter's numbers are served, and those who take them counted; null: none. */
+  readonly front: { readonly port: number } | null;
   /** Where the last exposition is pushed to, and when; absent: nowhere. */
   readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
   /** The report is sent to a webhook before the end. Default: false. */

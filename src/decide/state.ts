@@ -135,7 +135,9 @@ export type PushReport = {
 };
 
 /** What is done between the hold and the end; `target`: the next one is quit. */
-export type QuitTask = 'closeFront' | 'push' | 'declareDead' | 'target' | 'webhook';
+export type QuitTask =
+  | { readonly kind: 'closeFront' | 'declareDead' | 'target' | 'webhook' }
+  | { readonly kind: 'push'; readonly to: string };
 
 export type Quitting = {
   readonly kind: 'quitting';
@@ -185,14 +187,16 @@ export type WatchEvent =
 /** How an effect of quitting ended. `leaves`: what a signal leaves behind, for the log. */
 export type QuitEnd =
   | { readonly kind: 'frontClosed' }
-  | { readonly kind: 'pushed'; readonly result: PushResult }
+  | { readonly kind: 'pushed'; readonly to: string; readonly result: PushResult }
   | { readonly kind: 'declaredDead' }
   | { readonly kind: 'webhookCalled'; readonly result: WebhookResult }
   | Extract<TargetEvent, { readonly kind: 'probed' }>
   | (Extract<TargetEvent, { readonly kind: 'asked' | 'forced' }> & { readonly leaves: LogEntry['fields'] });
 
-/** That end, with when it was, and when the first signal came (null while none did). */
-export type QuitEvent = QuitEnd & { readonly atMs: number; readonly terminatedAtMs: number | null };
+/** That end, and when it was; or the first signal, while the effect `planned` is under way. */
+export type QuitEvent =
+  | (QuitEnd & { readonly atMs: number })
+  | { readonly kind: 'signalled'; readonly atMs: number; readonly planned: QuitEffect };
 
 /** What `step` decides on: a state, and what can happen in it. `interrupted`: the second signal came. */
 export type StepInput =
@@ -212,9 +216,8 @@ export type ObserveEffect = {
   readonly isFresh: boolean;
 };
 
-/** Send the last exposition (`push`), or the report (`callWebhook`). */
-export type SendEffect = {
-  readonly kind: 'push' | 'callWebhook';
+/** How long sending may take. */
+export type SendLimits = {
   /** When it is given up. */
   readonly untilMs: number;
   /** How long after the first signal it is given up, if that is sooner. */
@@ -225,7 +228,10 @@ export type SendEffect = {
 export type QuitEffect =
   /** End every connection of the front, which serves nothing more. */
   | { readonly kind: 'closeFront' }
-  | SendEffect
+  /** Send the last exposition to that kind of receiver. */
+  | ({ readonly kind: 'push'; readonly to: string } & SendLimits)
+  /** Send the report. */
+  | ({ readonly kind: 'callWebhook' } & SendLimits)
   /** Write lastscrape's own tombstone. */
   | { readonly kind: 'declareDead' }
   | (Exclude<TargetMove, { readonly kind: 'ended' }> & { readonly index: number });

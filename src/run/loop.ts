@@ -17,7 +17,7 @@ import type {
   QuitDecision,
   QuitEffect,
   QuitEnd,
-  SendEffect,
+  SendLimits,
   State,
   StepInput,
   WatchDecision,
@@ -40,16 +40,22 @@ export type LoopParts = {
   /** In the order of the policy's. */
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
-  /** Only where the policy has a front. */
-  readonly closeFront?: () => Promise<unknown>;
-  /** Pushes the last exposition until the signal; `lastCall` comes shortly before. Only with a push. */
-  readonly push?: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
-  /** Writes the tombstone. Only where the policy has one. */
-  readonly declareDead?: () => Promise<void>;
-  /** Sends the report of this state; limits as for `push`. Only where the policy has a webhook. */
-  readonly callWebhook?: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  readonly closeFront: () => Promise<unknown>;
+  /** Pushes the last exposition until the signal; `lastCall` comes shortly before. */
+  readonly push: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  /** Writes the tombstone. */
+  readonly declareDead: () => Promise<unknown>;
+  /** Sends the report of this state; limits as for `push`. */
+  readonly callWebhook: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
   /** Called at each change of phase, and after the push and each target. */
   readonly progress: (state: State) => void;
+};
+
+/** For a policy that names no tombstone, push or webhook, so that none of these is ever asked. */
+export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'push' | 'callWebhook'> = {
+  declareDead: async () => {},
+  push: async () => ({ kind: 'failed', why: 'no receiver is set' }),
+  callWebhook: async () => ({ kind: 'failed', why: 'no receiver is set', tries: 0 }),
 };
 
 /** Performs what `step` decides until the end, or until the second signal. Rejects on a bug only. */
@@ -145,25 +151,28 @@ async function observe(parts: LoopParts, decision: WatchDecision): Promise<StepI
 
 async function quit(parts: LoopParts, { state, next }: QuitDecision): Promise<StepInput> {
   const end = await performQuit(parts, state, next);
-  const { clock, signals } = parts;
-  return { kind: 'quitting', state, event: { ...end, atMs: clock.nowMs(), terminatedAtMs: signals.terminatedAtMs } };
+  const { clock, signals, policy } = parts;
+  const event = { ...end, atMs: clock.nowMs() };
+  if (signals.terminatedAtMs === null || state.facts.terminatedAtMs !== null) return { kind: 'quitting', state, event };
+  const signal = { kind: 'signalled', atMs: signals.terminatedAtMs, planned: next } as const;
+  const signalled = step({ kind: 'quitting', state, event: signal }, policy);
+  return { kind: 'quitting', state: signalled.kind === 'quitting' ? signalled.state : state, event };
 }
 
 async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): Promise<QuitEnd> {
   const { clock, signals } = parts;
   switch (effect.kind) {
     case 'closeFront':
-      await present(parts.closeFront)();
+      await parts.closeFront();
       return { kind: 'frontClosed' };
     case 'push':
-      return { kind: 'pushed', result: await withinLimits(parts, effect, present(parts.push)) };
+      return { kind: 'pushed', to: effect.to, result: await withinLimits(parts, effect, parts.push) };
     case 'declareDead':
-      await present(parts.declareDead)();
+      await parts.declareDead();
       return { kind: 'declaredDead' };
     case 'callWebhook': {
-      const call = present(parts.callWebhook);
-      const result = await withinLimits(parts, effect, (signal, lastCall) => call(state, signal, lastCall));
-      return { kind: 'webhookCalled', result };
+      const call = (signal: AbortSignal, lastCall: AbortSignal) => parts.callWebhook(state, signal, lastCall);
+      return { kind: 'webhookCalled', result: await withinLimits(parts, effect, call) };
     }
     case 'ask': {
       const target = parts.targets[effect.index] as Target;
@@ -197,7 +206,7 @@ const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to f
  */
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,
-  { untilMs, graceMs }: SendEffect,
+  { untilMs, graceMs }: SendLimits,
   work: (signal: AbortSignal, lastCall: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const limit = new AbortController();
@@ -223,10 +232,4 @@ async function withinLimits<Value>(
   const value = await work(limit.signal, lastCall.signal);
   for (const cancel of cancels) cancel();
   return value;
-}
-
-/** What performs an effect, which is there wherever the policy names it. */
-function present<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new Error('Bug: nothing performs this effect');
-  return part;
 }

@@ -13,7 +13,7 @@ import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
 import type { Keeper } from '../snapshot/keep.ts';
 import type { Exit, Host, Signals } from './host.ts';
-import { endLate, type LoopParts, runLoop } from './loop.ts';
+import { endLate, type LoopParts, NO_RECEIVERS, runLoop } from './loop.ts';
 import { openReporter, openRunLog, reportBug } from './outcome.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 import {
@@ -77,7 +77,7 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   const keeper = told?.keeper ?? null;
   const exporter = openConfiguredExporter(config, front, keeper);
   const newest: Keeper['newest'] = front?.newest ?? keeper?.newest ?? (async () => null);
-  const sendParts: Pick<LoopParts, 'push' | 'callWebhook'> =
+  const telling: Partial<LoopParts> =
     told === null
       ? {}
       : {
@@ -93,8 +93,9 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   const loopParts = buildLoopParts(opening, { exporter, front, keeper });
   const end = await runLoop({
     ...loopParts,
-    ...sendParts,
-    ...(tombstone === null ? {} : { declareDead: tombstone.declareDead }),
+    ...NO_RECEIVERS,
+    ...telling,
+    ...(tombstone && { declareDead: tombstone.declareDead }),
     progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
   });
   await closeInTime(told?.telling ?? null, signals.second);
@@ -125,6 +126,7 @@ export async function outlastMain(host: Host, config: Config, signals: Signals):
   const { state, next } = await runLoop({
     ...buildLoopParts(opening, { exporter, front, keeper: null }),
     policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
+    ...NO_RECEIVERS,
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {

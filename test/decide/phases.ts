@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS } from './limits.ts';
 
 /** One condition that is no metric, and nothing to quit. */
 export const POLICY: Policy = {
+  front: null,
   limits: DEFAULT_LIMITS,
   conditions: [{ isMetric: false }],
   targets: [],

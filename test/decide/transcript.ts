@@ -26,7 +26,15 @@ import {
   takeView,
   viewMain,
 } from '../../src/decide/serve/serve.ts';
-import type { Decision, PushResult, QuitEnd, QuitState, WatchEvent, WebhookResult } from '../../src/decide/state.ts';
+import type {
+  Decision,
+  PushResult,
+  QuitEffect,
+  QuitEnd,
+  QuitState,
+  WatchEvent,
+  WebhookResult,
+} from '../../src/decide/state.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { readThresholdReadings } from './threshold-readings.ts';
@@ -90,10 +98,13 @@ class Player {
     };
     const quit = (end: QuitEnd) => {
       if (now.kind !== 'quitting') return;
-      const event = { ...end, atMs, terminatedAtMs: isSignal ? atMs : null };
-      take(step({ kind: 'quitting', state: now.state, event }, this.#policy));
+      take(step({ kind: 'quitting', state: now.state, event: { ...end, atMs } }, this.#policy));
     };
-    if (isSignal) watch({ kind: 'signalled', atMs });
+    const signal = { kind: 'signalled', atMs } as const;
+    if (isSignal && now.kind === 'watching') watch(signal);
+    else if (isSignal && now.kind === 'quitting') {
+      take(step({ kind: 'quitting', state: now.state, event: { ...signal, planned: now.next } }, this.#policy));
+    }
     const isAlone = isSignal && fields.size === 1;
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
@@ -114,7 +125,7 @@ class Player {
       const isFresh = before.next.kind === 'observe' && before.next.isFresh;
       watch({ kind: 'observed', observation: this.#readObservation(startedAtMs, atMs, fields, isFresh) });
     } else if (!isAlone && now.kind === 'quitting') {
-      quit(readQuitEnd(fields));
+      quit(readQuitEnd(fields, now.next));
     }
     // What always succeeds at once is no line of a story.
     while (now.next.kind === 'closeFront' || now.next.kind === 'declareDead') {
@@ -139,7 +150,7 @@ class Player {
       this.#readSource(fields, exporter.kind, startedAtMs);
     }
     const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
-    const front = this.#policy.hasFront === true ? { front: { ...seen, ...readCalls(fields) }, isFresh } : {};
+    const front = this.#policy.front !== null ? { front: { ...seen, ...readCalls(fields) }, isFresh } : {};
     const dueAtMs = startedAtMs - seconds(fields.get('late') ?? '0s');
     return { dueAtMs, startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
   }
@@ -174,7 +185,7 @@ class Player {
       case 'observe': {
         const limit = next.readByMs === null ? '' : `, decide by ${inSeconds(next.readByMs)}`;
         // Without a front every observation reads the exporter.
-        const fresh = next.isFresh && this.#policy.hasFront === true ? ', with a read' : '';
+        const fresh = next.isFresh && this.#policy.front !== null ? ', with a read' : '';
         return `observe at ${inSeconds(next.atMs)}${limit}${fresh}`;
       }
       case 'ask':
@@ -240,14 +251,15 @@ function readRequest(fields: Fields, startedAtMs: number): ScraperRequest {
   };
 }
 
-function readQuitEnd(fields: Fields): QuitEnd {
+function readQuitEnd(fields: Fields, next: QuitEffect): QuitEnd {
+  const to = next.kind === 'push' ? next.to : '';
   const answer = fields.get('answer');
   const forced = fields.get('forced');
   const pushed = fields.get('pushed');
   if (pushed !== undefined) {
     const result: PushResult =
       pushed === 'yes' ? { kind: 'accepted', requestsCount: 1 } : { kind: 'failed', why: 'HTTP 503: too busy' };
-    return { kind: 'pushed', result };
+    return { kind: 'pushed', to, result };
   }
   const told = fields.get('told');
   if (told !== undefined) {

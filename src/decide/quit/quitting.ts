@@ -57,13 +57,13 @@ type Turn = { readonly nowMs: number; readonly policy: Policy; readonly log: Log
 /** Begins to quit: lists what is left to do, and begins the first of it. */
 export function beginQuitting(facts: Facts, end: WatchEnd, log: LogEntry[], policy: Policy): Decision {
   const tasks = listTasks(end, policy);
-  const isPushSpared = policy.push !== undefined && !tasks.includes('push');
+  const spared = tasks.some(({ kind }) => kind === 'push') ? undefined : policy.push;
   const phase: Quitting = {
     kind: 'quitting',
     ...end,
     tasks,
     quitSinceMs: end.sinceMs,
-    ...(isPushSpared ? { push: { to: policy.push.to, result: 'notNeeded' } } : {}),
+    ...(spared && { push: { to: spared.to, result: 'notNeeded' } }),
     reports: [],
     target: null,
   };
@@ -72,14 +72,14 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: LogEntry[], poli
 
 /** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
 function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
-  const targets: QuitTask[] = policy.targets.map(() => 'target');
-  if (policy.hasWebhook === true) targets.splice(findWebhookIndex(policy), 0, 'webhook');
-  return [
-    ...(policy.hasFront === true ? (['closeFront'] as const) : []),
-    ...(isPushDue(end, policy) ? (['push'] as const) : []),
-    ...(policy.tombstonePath === undefined ? [] : (['declareDead'] as const)),
-    ...targets,
-  ];
+  const { front, push, tombstonePath } = policy;
+  const targets: QuitTask[] = policy.targets.map(() => ({ kind: 'target' }));
+  if (policy.hasWebhook === true) targets.splice(findWebhookIndex(policy), 0, { kind: 'webhook' });
+  const first: QuitTask[] = [];
+  if (front !== null) first.push({ kind: 'closeFront' });
+  if (push !== undefined && isPushDue(end, policy)) first.push({ kind: 'push', to: push.to });
+  if (tombstonePath !== undefined) first.push({ kind: 'declareDead' });
+  return [...first, ...targets];
 }
 
 /** Whether the last exposition is to be pushed: the wanted scrapes did not come, or it is pushed always. */
@@ -103,17 +103,18 @@ export function findWebhookIndex({ targets }: Policy): number {
 }
 
 /** Decides what comes after the end of an effect. */
-export function decideQuitEvent(before: QuitState, event: QuitEvent, policy: Policy): Decision {
-  const state = addSignal(before, event, policy);
+export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Policy): Decision {
   const { facts, phase } = state;
   const turn: Turn = { nowMs: event.atMs, policy, log: [] };
   switch (event.kind) {
+    case 'signalled':
+      return { kind: 'quitting', state: addSignal(state, event.atMs, policy), log: [], next: event.planned };
     case 'frontClosed':
     case 'declaredDead':
       return endTask(state, turn);
     case 'pushed': {
+      const { to } = event;
       const { kind, ...why } = event.result;
-      const { to } = policy.push as NonNullable<Policy['push']>;
       const push = reportPush(to, event.result, event.atMs - phase.quitSinceMs);
       const fields = { to, seconds: push.seconds, ...why };
       turn.log.push({ id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed', fields });
@@ -151,14 +152,14 @@ function beginTask(state: QuitState, turn: Turn): Decision {
   if (task === undefined) return endRun(state, null, log, policy);
   const perform = (next: QuitEffect): QuitDecision => ({ kind: 'quitting', state, log, next });
   const sendWithin = (maxMs: number) => ({ untilMs: nowMs + maxMs, graceMs: findSendGrace(phase, policy) });
-  switch (task) {
+  switch (task.kind) {
     case 'closeFront':
-      return perform({ kind: task });
+      return perform({ kind: 'closeFront' });
     case 'push':
-      log.push({ id: 'pushing', fields: { to: policy.push?.to, outcome: phase.outcome } });
-      return perform({ kind: task, ...sendWithin(PUSH_MAX_MS) });
+      log.push({ id: 'pushing', fields: { to: task.to, outcome: phase.outcome } });
+      return perform({ ...task, ...sendWithin(PUSH_MAX_MS) });
     case 'declareDead':
-      if (!policy.isDryRun) return perform({ kind: task });
+      if (!policy.isDryRun) return perform({ kind: 'declareDead' });
       log.push({ id: 'tombstoneSkipped', fields: { path: policy.tombstonePath } });
       return endTask(state, turn);
     case 'webhook':
@@ -177,14 +178,15 @@ function beginTask(state: QuitState, turn: Turn): Decision {
 
 /** How long after a signal the task under way is given up: the grace, but for what comes after it. */
 function findSendGrace({ tasks }: Quitting, { limits }: Policy): number {
-  const later = new Set(tasks.slice(1).filter((task) => task === 'target' || task === 'webhook'));
-  return Math.max(0, limits.terminationGraceMs - later.size * KEPT_MS);
+  const later = new Set(tasks.slice(1).map(({ kind }) => kind));
+  const keptCount = Number(later.has('target')) + Number(later.has('webhook'));
+  return Math.max(0, limits.terminationGraceMs - keptCount * KEPT_MS);
 }
 
 /** The next task begins. Targets have their whole time from the end of the last task that is none. */
 function endTask({ facts, phase }: QuitState, turn: Turn): Decision {
   const [ended, ...tasks] = phase.tasks;
-  const quitSinceMs = ended === 'target' ? phase.quitSinceMs : turn.nowMs;
+  const quitSinceMs = ended?.kind === 'target' ? phase.quitSinceMs : turn.nowMs;
   return beginTask({ facts, phase: { ...phase, tasks, quitSinceMs } }, turn);
 }
 
@@ -192,11 +194,9 @@ function endTarget({ facts, phase }: QuitState, report: TargetReport, turn: Turn
   return endTask({ facts, phase: { ...phase, target: null, reports: [...phase.reports, report] } }, turn);
 }
 
-/** The state with the first signal in it, if that came meanwhile: less time is left. */
-function addSignal(state: QuitState, { atMs, terminatedAtMs }: QuitEvent, policy: Policy): QuitState {
-  const { facts, phase } = state;
-  if (facts.terminatedAtMs !== null || terminatedAtMs === null) return state;
-  const signalled: QuitState = { facts: { ...facts, terminatedAtMs }, phase };
+/** The first signal came: less time is left. */
+function addSignal({ facts, phase }: QuitState, atMs: number, policy: Policy): QuitState {
+  const signalled: QuitState = { facts: { ...facts, terminatedAtMs: facts.terminatedAtMs ?? atMs }, phase };
   if (phase.target === null) return signalled;
   const target = shortenTarget(phase.target, readTime(signalled, atMs, policy));
   return { ...signalled, phase: { ...phase, target } };
@@ -259,11 +259,11 @@ function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
 }
 
 function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
-  const keptMs = phase.tasks.includes('webhook') ? KEPT_MS : 0;
+  const keptMs = phase.tasks.some(({ kind }) => kind === 'webhook') ? KEPT_MS : 0;
   return {
     nowMs,
     quitTimeoutMs: policy.quitTimeoutMs,
     quitByMs: findQuitDeadline(phase.quitSinceMs, facts.terminatedAtMs, policy.limits, keptMs),
-    leftCount: phase.tasks.filter((task) => task === 'target').length,
+    leftCount: phase.tasks.filter(({ kind }) => kind === 'target').length,
   };
 }

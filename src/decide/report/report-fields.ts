@@ -100,7 +100,8 @@ export function buildFields(input: ReportInput) {
     ...describeVerdict(judged),
     scrapesWanted: wanted,
     scrapesSeen: seen,
-    scrapesWhileRunning: policy.hasFront ? facts.front.scrapesCount - (seen ?? 0) : countScrapesWhileRunning(state),
+    scrapesWhileRunning:
+      policy.front !== null ? facts.front.scrapesCount - (seen ?? 0) : countScrapesWhileRunning(state),
     // Main can be known to have been alive only after its end was seen.
     ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs), 1),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs, 1),
@@ -148,9 +149,9 @@ function describeVerdict(verdict: Verdict | null): Pick<Report, 'verdict' | 'fai
 
 /** Scrapes since main ended: seen, wanted, and how many of the wanted came; null: not counted. */
 function countScrapes({ state: { facts, phase }, policy, nowMs }: ReportInput) {
-  const { limits, hasFront } = policy;
+  const { limits, front } = policy;
   const endedAtMs = findMainEnd(phase);
-  if (hasFront && endedAtMs !== null) {
+  if (front !== null && endedAtMs !== null) {
     const untilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
     const turnout = judgeTurnout(facts.front, { endedAtMs, nowMs: untilMs, limits });
     return { seen: turnout.seenCount, wanted: turnout.wantedCount, came: turnout.cameCount };
@@ -181,16 +182,15 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
     return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
   }
   const { running, front, warned } = facts;
-  const { hasFront, frontPort } = policy;
   if (
-    hasFront &&
+    policy.front !== null &&
     front.scrapesCount === 0 &&
     findMainEnd(phase) !== null &&
     (outcome === 'expired' || outcome === 'terminated')
   ) {
     return front.scrapers.length > 0 && front.seen.answeredAtMs === null
       ? 'scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: run lastscrape --check in the pod'
-      : `nothing scraped port ${frontPort}: see "Prometheus" in docs/front.md`;
+      : `nothing scraped port ${policy.front.port}: see "Prometheus" in docs/front.md`;
   }
   const { refusedCount = 0, why = '' } = front.seen.pushes ?? {};
   if (refusedCount > 0)
@@ -203,7 +203,7 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
-  const isNobody = !hasFront && running.count.isNobody && !running.wasScrapedBefore;
+  const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
   return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
 }
 

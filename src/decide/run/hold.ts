@@ -57,7 +57,7 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   const end = (outcome: HoldOutcome) => quit(turn, because === 'runTimeout' ? 'timedOut' : outcome, because, phase);
   const isUnread = needsLastRead({ facts, phase }, policy);
   if (!hasHold(limits)) return isUnread ? watch(turn, phase) : end('released');
-  if (policy.hasFront) return holdWithFront(turn, phase, end);
+  if (policy.front !== null) return holdWithFront(turn, phase, end);
   // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
   if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
 
@@ -171,7 +171,7 @@ function warnOfLoss(turn: Turn): void {
 
 /** Scrapes since main ended; null where nothing counts them. */
 function countSeen(turn: Turn, { mainEndedAtMs, count }: Holding): number | null {
-  if (turn.policy.hasFront) return countTurnout(turn, mainEndedAtMs).seenCount;
+  if (turn.policy.front !== null) return countTurnout(turn, mainEndedAtMs).seenCount;
   return count.baseline === null ? null : count.seenCount;
 }
 

@@ -69,10 +69,10 @@ export function buildObserve(state: WatchState, atMs: number, seenAtMs: number, 
  * Whether the exporter must be read once more, whatever POLL says, since what main left behind may be newer
  * than the newest read: at the first signal, and at main's end where no hold would show it.
  */
-export function needsLastRead({ facts, phase }: WatchState, { limits, hasFront }: Policy): boolean {
+export function needsLastRead({ facts, phase }: WatchState, { limits, front: server }: Policy): boolean {
   const { terminatedAtMs, freshAtMs, front } = facts;
   const isNotHeld =
-    phase.kind === 'holding' && (!hasHold(limits) || (hasFront === true && front.seen.answeredAtMs === null));
+    phase.kind === 'holding' && (!hasHold(limits) || (server !== null && front.seen.answeredAtMs === null));
   const sinceMs = isNotHeld ? Math.max(phase.mainEndedAtMs, terminatedAtMs ?? phase.mainEndedAtMs) : terminatedAtMs;
   return sinceMs !== null && (freshAtMs ?? Number.NEGATIVE_INFINITY) < sinceMs;
 }

@@ -178,7 +178,7 @@ const JUST_RUNNING: Running = { kind: 'running', done: null, others: null, goneS
 
 function decideRunning(turn: Turn, phase: Running): Decision {
   const { observation, evidence, policy } = turn;
-  const { limits, hasFront } = policy;
+  const { limits, front } = policy;
   const done = advance(phase.done, turn, evidence.isDone);
   const others = advance(phase.others, turn, evidence.areOthersDone);
   const goneSinceMs = advanceGone(phase.goneSinceMs, turn);
@@ -191,7 +191,7 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     const isScraped = hasHold(limits) && isReached(turn, ended);
     // A front's source may be main itself: that it refuses is then no second proof.
     const isProven =
-      isScraped && isSettled(others, observation, evidence.areOthersDone, hasFront ? limits.settleMs : 0);
+      isScraped && isSettled(others, observation, evidence.areOthersDone, front === null ? 0 : limits.settleMs);
     if (isProven || isGone(goneSinceMs, turn)) return hold(turn, ended, 'exporterGone');
   }
   if (others !== null && evidence.isMetricUnreadable) {
@@ -209,8 +209,8 @@ function decideRunning(turn: Turn, phase: Running): Decision {
 
 /** Whether enough was scraped since that end. */
 function isReached(turn: Turn, { sinceMs, count }: Series): boolean {
-  const { limits, hasFront } = turn.policy;
-  return hasFront ? countTurnout(turn, sinceMs).isReached : count.seenCount >= findLeastWanted(limits);
+  const { limits, front } = turn.policy;
+  return front !== null ? countTurnout(turn, sinceMs).isReached : count.seenCount >= findLeastWanted(limits);
 }
 
 /** Whether the run goes on, with everything of this observation already in `phase`. */
@@ -276,7 +276,7 @@ function warnWhileRunning(turn: Turn): void {
   const { observation, evidence, facts, policy } = turn;
   const seen = evidence.text;
   // A front's source may be main itself, which has just ended.
-  const isVanished = evidence.isRefused && evidence.isAlive && facts.hasAnswered && !policy.hasFront;
+  const isVanished = evidence.isRefused && evidence.isAlive && facts.hasAnswered && policy.front === null;
   if (isVanished) warnOnce(turn, 'exporterVanished', { seen });
   const unreadableSinceMs = facts.metricUnreadableSinceMs;
   if (unreadableSinceMs !== null && observation.atMs - unreadableSinceMs >= WITHOUT_METRIC_AFTER_MS) {
@@ -285,12 +285,11 @@ function warnWhileRunning(turn: Turn): void {
   const { running, aliveSinceMs } = facts;
   const sinceMs = running.restartedAtMs ?? aliveSinceMs;
   const isLong = sinceMs !== null && observation.atMs - sinceMs >= NOBODY_AFTER_MS;
-  const isNobody = policy.hasFront
-    ? facts.front.scrapesCount === 0
-    : running.count.isNobody && !running.wasScrapedBefore;
+  const { front } = policy;
+  const isNobody =
+    front === null ? running.count.isNobody && !running.wasScrapedBefore : facts.front.scrapesCount === 0;
   if (isLong && isNobody && hasHold(policy.limits)) {
-    const { frontPort: port } = turn.policy;
-    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000, ...(port === undefined ? {} : { port }) });
+    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000, ...(front && { port: front.port }) });
   }
   warnOfSlowScrapers(turn);
 }

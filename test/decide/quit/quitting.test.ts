@@ -25,14 +25,13 @@ assert.ok(BEGUN.kind === 'quitting');
 const LEAVES = { exitCode: 143 };
 const EVENTS: Readonly<Record<string, readonly [QuitEvent, readonly unknown[]]>> = {
   'an answer at debug': [
-    { kind: 'asked', atMs: 10, terminatedAtMs: null, answer: { kind: 'dropped' }, hint: '', leaves: {} },
+    { kind: 'asked', atMs: 10, answer: { kind: 'dropped' }, hint: '', leaves: {} },
     [{ id: 'targetAsked', fields: { target: 'envoy', kind: 'dropped' } }],
   ],
   'that it was forced': [
     {
       kind: 'forced',
       atMs: 10,
-      terminatedAtMs: null,
       result: { kind: 'signalled', signal: 'KILL', pids: [7, 8] },
       leaves: LEAVES,
     },
@@ -42,14 +41,13 @@ const EVENTS: Readonly<Record<string, readonly [QuitEvent, readonly unknown[]]>>
     {
       kind: 'forced',
       atMs: 10,
-      terminatedAtMs: null,
       result: { kind: 'signalled', signal: 'KILL', pids: [] },
       leaves: {},
     },
     [],
   ],
   'why it cannot be forced, at debug': [
-    { kind: 'forced', atMs: 10, terminatedAtMs: null, result: { kind: 'impossible', why: 'hidden' }, leaves: {} },
+    { kind: 'forced', atMs: 10, result: { kind: 'impossible', why: 'hidden' }, leaves: {} },
     [{ id: 'targetNotForced', fields: { target: 'envoy', why: 'hidden' } }],
   ],
 };
@@ -62,17 +60,20 @@ for (const [name, [event, log]] of Object.entries(EVENTS)) {
 
 test('decideQuitEvent() goes by the first signal', () => {
   const probed = { kind: 'probed', probe: 'open' } as const;
-  const first = decideQuitEvent(BEGUN.state, { ...probed, atMs: 0, terminatedAtMs: 0 }, ENVOY);
+  const signal = { kind: 'signalled', planned: BEGUN.next } as const;
+  const first = decideQuitEvent(BEGUN.state, { ...signal, atMs: 0 }, ENVOY);
   assert.ok(first.kind === 'quitting');
-  assert.equal(first.state.phase.target?.endsByMs, 25_000);
-  const second = decideQuitEvent(first.state, { ...probed, atMs: 900, terminatedAtMs: 900 }, ENVOY);
+  assert.deepEqual([first.state.phase.target?.endsByMs, first.next], [25_000, BEGUN.next]);
+  const later = decideQuitEvent(first.state, { ...signal, atMs: 900 }, ENVOY);
+  assert.ok(later.kind === 'quitting');
+  const second = decideQuitEvent(later.state, { ...probed, atMs: 900 }, ENVOY);
   assert.deepEqual([second.state.facts.terminatedAtMs, readQuitting(second.state).target?.endsByMs], [0, 25_000]);
 });
 
 test('decideQuitEvent() logs how a target ended, and reports seconds of two decimals', () => {
   const asked = decideQuitEvent(BEGUN.state, EVENTS['an answer at debug']?.[0] as QuitEvent, ENVOY);
   assert.ok(asked.kind === 'quitting');
-  const probed = { kind: 'probed', atMs: 1_236, terminatedAtMs: null, probe: 'refused' } as const;
+  const probed = { kind: 'probed', atMs: 1_236, probe: 'refused' } as const;
   const gone = decideQuitEvent(asked.state, probed, ENVOY);
   assert.deepEqual(gone.log, [{ id: 'targetStopped', fields: { target: 'envoy', seconds: 1.24 } }]);
   assert.deepEqual(readQuitting(gone.state).reports, [{ target: 'envoy', result: 'stopped', seconds: 1.24 }]);
@@ -82,7 +83,7 @@ test('decideQuitEvent() logs how a target ended, and reports seconds of two deci
 /** Everything that can be done between the hold and the end; the second of the targets is a mesh's proxy. */
 const ALL: Policy = {
   ...POLICY,
-  hasFront: true,
+  front: { port: 9_469 },
   push: { to: 'otlp', when: 'always' },
   tombstonePath: '/graveyard/lastscrape',
   hasWebhook: true,
@@ -96,7 +97,7 @@ const ALL: Policy = {
 };
 const ENDS: Readonly<Record<string, QuitEnd>> = {
   closeFront: { kind: 'frontClosed' },
-  push: { kind: 'pushed', result: { kind: 'accepted', requestsCount: 1 } },
+  push: { kind: 'pushed', to: 'otlp', result: { kind: 'accepted', requestsCount: 1 } },
   declareDead: { kind: 'declaredDead' },
   ask: { kind: 'asked', answer: { kind: 'refused' }, hint: '', leaves: {} },
   callWebhook: { kind: 'webhookCalled', result: { kind: 'accepted', status: 200, tries: 1 } },
@@ -109,7 +110,7 @@ function listEffects(policy: Policy, end: Partial<WatchEnd> = {}): readonly stri
   for (let atMs = 1_000; decision.kind === 'quitting'; atMs += 1_000) {
     const { state, next } = decision;
     effects.push('index' in next ? `${next.kind} ${next.index}` : next.kind);
-    const event = { ...(ENDS[next.kind] as QuitEnd), atMs, terminatedAtMs: null };
+    const event = { ...(ENDS[next.kind] as QuitEnd), atMs };
     decision = decideQuitEvent(state, event, policy);
   }
   return [...effects, decision.next.kind];
@@ -151,7 +152,7 @@ test('after a signal a push keeps a second for targets and one for a webhook; a 
     const pushed = beginQuitting(initialState(0).facts, { ...QUITTING, outcome: 'expired' }, [], all);
     assert.ok(pushed.kind === 'quitting' && pushed.next.kind === 'push');
     const result = { kind: 'accepted', requestsCount: 1 } as const;
-    const { next } = decideQuitEvent(pushed.state, { kind: 'pushed', result, atMs: 0, terminatedAtMs: null }, all);
+    const { next } = decideQuitEvent(pushed.state, { kind: 'pushed', to: 'otlp', result, atMs: 0 }, all);
     return [pushed.next.graceMs, next.kind === 'callWebhook' ? next.graceMs : null];
   };
   assert.deepEqual(graces({}), [25_000, null]);

@@ -310,7 +310,7 @@ function frontWith(
   }, NO_SCRAPERS);
 }
 
-const AUTO: Partial<Policy> = { hasFront: true, limits: { ...LIMITS, scrapesWantedCount: 'auto' } };
+const AUTO: Partial<Policy> = { front: { port: 9_469 }, limits: { ...LIMITS, scrapesWantedCount: 'auto' } };
 
 /** The report of a hold with a front, from 100 s on, that ended at 112 s. */
 const reportFront = (outcome: HoldOutcome, front: FrontFacts, policy = AUTO, facts: Partial<State['facts']> = {}) =>
@@ -339,7 +339,7 @@ test('buildReport() speaks of a hold with a front that is not over, and of a run
 });
 
 test('buildReport() says which port of the front nothing ever scraped, and where to read on', () => {
-  const policy = { ...AUTO, frontPort: 9_469 };
+  const policy = AUTO;
   const hint = 'nothing scraped port 9469: see "Prometheus" in docs/front.md';
   for (const outcome of ['expired', 'terminated'] as const) {
     assert.equal(reportFront(outcome, NO_SCRAPERS, policy).hint, hint);

@@ -11,6 +11,7 @@ import { DEFAULT_LIMITS } from '../limits.ts';
 
 const { facts: FACTS } = initialState(0);
 const POLICY: Policy = {
+  front: null,
   limits: DEFAULT_LIMITS,
   conditions: [{ isMetric: true }, { isMetric: false }],
   targets: [],

@@ -37,6 +37,7 @@ function policyWith(limits: Limits, ...isMetric: readonly boolean[]): Policy {
     targets: [],
     quitTimeoutMs: 30_000,
     isDryRun: false,
+    front: null,
   };
 }
 

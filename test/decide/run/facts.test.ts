@@ -42,6 +42,7 @@ function remember(...shown: readonly (readonly [ExporterObservation, ...Conditio
       targets: [],
       quitTimeoutMs: 30_000,
       isDryRun: false,
+      front: null,
     };
     facts = advanceFacts(facts, observation, judgeObservation(observation, facts, policy));
   }

@@ -35,6 +35,7 @@ function findNext(phase: WatchPhase, observation: Observation, rest: Partial<Fac
     targets: [],
     quitTimeoutMs: 30_000,
     isDryRun: false,
+    front: null,
   };
   return nextObserve({ facts: { ...facts, ...rest }, phase }, { kind: 'observed', observation }, policy).atMs;
 }
@@ -122,7 +123,7 @@ function findLast(
   hasFront = true,
   answeredAtMs: number | null = null,
 ) {
-  const policy = { ...POLICY, hasFront, limits: { ...DEFAULT_LIMITS, ...limits } };
+  const policy = { ...POLICY, front: hasFront ? { port: 9_469 } : null, limits: { ...DEFAULT_LIMITS, ...limits } };
   const front = { ...NO_SCRAPERS, seen: { answeredAtMs, inFlightCount: 0 } };
   const state = { facts: { ...initialState(0).facts, terminatedAtMs, freshAtMs, front }, phase: HOLDING };
   const { next } = { next: nextObserve(state, { kind: 'observed', observation: observe(103_000) }, policy) };

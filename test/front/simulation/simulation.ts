@@ -13,7 +13,7 @@ import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
 import { sigtermKind } from '../../../src/observe/sigterm.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
-import { runLoop } from '../../../src/run/loop.ts';
+import { NO_RECEIVERS, runLoop } from '../../../src/run/loop.ts';
 import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
 import { readPieces } from '../../support/pieces.ts';
 import { type Page, readPageBytes, showPage } from './page.ts';
@@ -74,6 +74,7 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
       observeFront: () => front.settle().then(front.observe),
     };
     const end = await runLoop({
+      ...NO_RECEIVERS,
       policy,
       clock: world,
       signals,
@@ -187,7 +188,7 @@ function buildPolicy(scenario: Scenario): Policy {
   return {
     limits: scenario.limits,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
-    hasFront: true,
+    front: { port: 9_469 },
     push: { to: 'pushgateway', when: scenario.pushWhen },
     thresholds: [{ text: `${SELECTED} < 0`, name: SELECTED, comparison: '<', limit: 0 }],
     targets: [],
