@@ -53,11 +53,12 @@ export function openExpositionGetter({ url, isForServing, open = openExchange }:
         ...limits,
         method: 'GET',
         path: url.pathname + url.search,
+        followsRedirects: true,
         // No Accept-Encoding.
         headers: { accept, 'user-agent': USER_AGENT },
         onAnswer(status, headers) {
           hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
-          const head = status === 200 ? readHead(headers, isForServing) : `HTTP ${status}`;
+          const head = status === 200 ? readHead(headers, isForServing) : describeStatus(status, headers);
           problem = typeof head === 'string' ? head : null;
           sink.begin?.(head);
         },
@@ -92,6 +93,15 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
     case 'answered':
       return { kind: 'failed', why: problem ?? 'no body', mayCount: result.status === 200 };
   }
+}
+
+/** Of a redirect that is not followed also where to, without what may be a secret. */
+function describeStatus(status: number, { location }: Headers): string {
+  const to = String(location ?? '')
+    .replace(/[?#].*/s, '')
+    .replace(/\/\/[^/]*@/, '//');
+  if (status < 300 || status > 399 || to === '') return `HTTP ${status}`;
+  return `HTTP ${status} to ${to.slice(0, 80)}, and redirects are followed to the same server only`;
 }
 
 /** The type of a 200, or why its body cannot be used. */

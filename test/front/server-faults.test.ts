@@ -1,6 +1,7 @@
 // Clients that are slow, silent, too many, gone or mad: the front bounds them, counts none of them, and answers the next one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openRandom } from '../support/random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { aborted, answerOf, type FrontServer, openFrontServer, scrapeHead } from './front-server.ts';
 import type { RawClient } from './raw-client.ts';
@@ -362,17 +363,6 @@ for (const [what, addresses] of [
     }
     for (const { socket } of clients) socket.destroy();
   });
-}
-
-/** Integers from 0 to `below` - 1, the same for the same seed (mulberry32). */
-function openRandom(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT', 'get', 'G', '', 'PRI', 'GET GET', '\u0000'];

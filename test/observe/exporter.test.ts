@@ -35,7 +35,13 @@ test('read() reads a recorded exposition', async () => {
 // What both fetch is tested in test/front/sources/http.test.ts; here only what differs, and what a poll counts as a scrape.
 const FAILURES: readonly (readonly [name: string, answer: Answerer, why: RegExp, mayCount: boolean])[] = [
   ['a 500', (s) => s.write(answerWith(STOPPED, '500 No')), /^HTTP 500$/, false],
-  ['a redirect', (s) => s.write(answerWith('', '302 Found', 'Location: /metrics\r\n')), /^HTTP 302$/, false],
+  [
+    'a redirect to another server',
+    (s) => s.write(answerWith('', '302 Found', 'Location: https://me:secret@db/metrics?token=x\r\n')),
+    /^HTTP 302 to https:\/\/db\/metrics, and redirects are followed to the same server only$/,
+    false,
+  ],
+  ['a redirect to nowhere', (s) => s.write(answerWith('', '302 Found')), /^HTTP 302$/, false],
   ['no answer', (s) => s.end(), /^the connection was closed$/, true],
   ['a cut body of a 500', (s) => s.end('HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\na'), /^HTTP 500$/, false],
   ['a cut body', (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlocust_up 0\n'), /side closed/, true],

@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { JUDGES } from '../judges/judges.ts';
 import { GO_CLIENT, HOOK_TOOLS, JAVA_CLIENT, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
@@ -36,7 +37,8 @@ for (const [{ name, folder }, requirements] of [
     installPackages(path, ['--require-hashes', '--requirement', join(SUPPORT, requirements)]),
   );
 }
-once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), buildGoClient);
+once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), (path) => build(GO_CLIENT.source, '.', join(path, 'bin/go-client')));
+once(JUDGES.name, cachePath(JUDGES.folder), (path) => build(JUDGES.source, './...', join(path, 'bin/')));
 once(JAVA_CLIENT.name, cachePath(JAVA_CLIENT.folder), buildJavaClient);
 for (const { name, source } of TARGET_PROGRAMS) {
   if (source.kind !== 'debian') once(name, cachePath(source.folder), (path) => installTarget(path, source));
@@ -96,11 +98,11 @@ function installNode(path: string, version: string): null {
   return null;
 }
 
-function buildGoClient(path: string): string | null {
+function build(source: string, packages: string, to: string): string | null {
   const go = findOnPath('go');
   if (go === undefined) return 'no Go on the PATH; it must be 1.26 or later';
   const env = { CGO_ENABLED: '0', GOFLAGS: '' };
-  run(go, ['build', '-C', GO_CLIENT.source, '-trimpath', '-o', join(path, 'bin/go-client'), '.'], env);
+  run(go, ['build', '-C', source, '-trimpath', '-o', to, packages], env);
   return null;
 }
 

@@ -1,10 +1,12 @@
 // One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the
-// caller. Follows no redirect, uses no proxy, sends nothing twice; the result is what happened to a request.
+// caller. Uses no proxy, sends nothing twice; the result is what happened to a request.
 // And what an answer's Retry-After asks for.
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
+import { LOOPBACK } from '../parse.ts';
 import { type Limits, onAbort, runWithin } from '../waits.ts';
+import { HEAD_MAX_BYTES, openHeadReader } from './answer-head.ts';
 import { type DialOptions, type DialResult, dial } from './dial.ts';
 
 /** One request; its limits count from the start to the last byte. */
@@ -15,6 +17,8 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly headers: Readonly<Record<string, string>>;
   /** Streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Follow redirects to the same server. Default: a redirect is an answer like any other. */
+  readonly followsRedirects?: boolean;
   /** Called when the answer begins; header names are in lower case. */
   readonly onAnswer?: (status: number, headers: Headers) => void;
   /**
@@ -61,6 +65,7 @@ export function openExchange(origin: URL, connect: Dial = dial) {
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
+    maxHeaderSize: 2 * HEAD_MAX_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     // The caller's time limit covers the whole exchange.
@@ -69,7 +74,7 @@ export function openExchange(origin: URL, connect: Dial = dial) {
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
         if (result.kind !== 'open') return callback(result.kind === 'refused' ? REFUSED : new Error(result.why), null);
-        expectAnswer = rewriteReads(result.socket);
+        expectAnswer = rewriteHeads(result.socket);
         callback(null, result.socket);
       });
     },
@@ -77,24 +82,58 @@ export function openExchange(origin: URL, connect: Dial = dial) {
   return {
     /** Sends one request; never rejects. One at a time. */
     send: (request: Request): Promise<ExchangeResult> =>
-      runWithin(request, (limit) => {
+      runWithin(request, async (limit) => {
         signal = limit;
-        return dispatch(client, request, limit, () => expectAnswer());
+        let url = new URL(request.path, origin);
+        for (let count = 1; ; count++) {
+          const found: { next: URL | null } = { next: null };
+          const isLast = request.followsRedirects !== true || count === REQUESTS_MAX_COUNT;
+          const one: Request = {
+            ...request,
+            path: count === 1 ? request.path : url.pathname + url.search,
+            onAnswer(status, headers) {
+              found.next = isLast ? null : findRedirect(url, status, headers);
+              if (found.next === null) request.onAnswer?.(status, headers);
+            },
+          };
+          const result = await dispatch(client, one, limit, () => expectAnswer());
+          if (found.next === null || limit.aborted) return result;
+          url = found.next;
+        }
       }),
     close: () => client.destroy(),
   };
 }
 
-/** Rewrites what undici reads of the socket, by calling `read`. @returns what to call before a request */
-function rewriteReads(socket: Socket): () => void {
-  const { begin, rewrite } = rewriteInterimAnswers();
+/** Of one that is redirected: as many as Go's client sends. */
+const REQUESTS_MAX_COUNT = 10;
+
+/** Where on the same server a GET of `url` is to go on; null: it has its answer. */
+function findRedirect(url: URL, status: number, headers: Headers): URL | null {
+  const location = String(headers['location'] ?? '');
+  if (![301, 302, 303, 307, 308].includes(status) || location === '' || !URL.canParse(location, url.href)) return null;
+  const to = new URL(location, url);
+  // FastAPI names the host of the request, others the address that they listen on.
+  const isSameHost = to.hostname === url.hostname || (LOOPBACK.test(to.hostname) && LOOPBACK.test(url.hostname));
+  return isSameHost && to.protocol === url.protocol && to.port === url.port ? to : null;
+}
+
+/** Has undici read heads as Go's client does. @returns what to call before a request */
+function rewriteHeads(socket: Socket): () => void {
+  const heads = openHeadReader();
   const read = socket.read.bind(socket);
   socket.read = (size?: number) => {
-    const piece = read(size);
-    if (piece !== null) rewrite(piece);
-    return piece;
+    try {
+      for (let piece = read(size); piece !== null; piece = read(size)) {
+        const taken = heads.take(piece);
+        if (taken !== null) return taken;
+      }
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+    return null;
   };
-  return begin;
+  return heads.begin;
 }
 
 /** The reason of `signal` is a string; `onStart` is called before the request is sent. */
@@ -121,8 +160,6 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
           onAbort(signal, () => controller.abort(new Error(String(signal.reason))));
         },
         onResponseStart(_, statusCode, headers) {
-          // 1xx comes before the answer.
-          if (statusCode < 200) return;
           status = statusCode;
           contentType = String(headers['content-type'] ?? '');
           request.onAnswer?.(statusCode, headers);
@@ -152,48 +189,6 @@ function readCode(error: Error): string {
 function describeError(error: Error): string {
   const code = readCode(error);
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
-}
-
-const [DIGIT_3, CR, LF] = [0x33, 0x0d, 0x0a];
-/** Letters of `HTTP/1.1 100`. */
-const STATUS_END = 12;
-const END_OF_HEAD = '\r\n\r\n';
-
-/**
- * Lets undici read past an unexpected `100 Continue`, which a client may ignore (RFC 9110, section 15.2):
- * undici's client (8.12.4, client-h1.js) destroys the connection at it, but skips other interim answers. So
- * each 100 becomes 103. For one connection.
- */
-export function rewriteInterimAnswers() {
-  // The status line of this head, a letter per byte; null: the final answer has begun, and is left alone.
-  let head: string | null = '';
-  // How many bytes of END_OF_HEAD came last.
-  let endBytes = 0;
-  return {
-    /** The next byte is the first of an answer. */
-    begin(): void {
-      head = '';
-      endBytes = 0;
-    },
-    /** Changes a piece of an answer in place; a byte costs little, since a server may send heads for ever. */
-    rewrite(piece: Uint8Array): void {
-      for (let index = 0; index < piece.length && head !== null; index++) {
-        const byte = piece[index] as number;
-        // undici skips empty lines before a status line (RFC 9112, section 2.2).
-        if (head === '' && (byte === CR || byte === LF)) continue;
-        endBytes = byte === END_OF_HEAD.charCodeAt(endBytes) ? endBytes + 1 : Number(byte === CR);
-        if (head.length < STATUS_END) {
-          head += String.fromCharCode(byte);
-          if (/^.{9}100$/s.test(head)) piece[index] = DIGIT_3;
-          if (/^.{9}[^1]$/s.test(head)) head = null;
-        }
-        if (endBytes === END_OF_HEAD.length) {
-          head = '';
-          endBytes = 0;
-        }
-      }
-    },
-  };
 }
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;

@@ -55,6 +55,16 @@ async function assertBroken(result: Result, why: RegExp): Promise<void> {
   assertUnread(result.reading, why, true);
 }
 
+test('read() reads a page that its program redirects to, as Starlette does for a mounted application', async () => {
+  const result = await readOnce((socket, request) => {
+    const location = `Location: http://127.0.0.1:${socket.localPort}/metrics/\r\n`;
+    const isMoved = request.startsWith('GET /metrics ');
+    socket.write(isMoved ? answerWith('', '307 Temporary Redirect', location) : answerWith('locust_up 1\n'));
+  });
+  assert.equal((await readAll(takeBody(result))).toString(), 'locust_up 1\n');
+  assert.deepEqual(result.reading.metric('locust_up'), { kind: 'value', value: 1 });
+});
+
 test('read() reads OpenMetrics where a program answers that to whatever it is asked', async () => {
   const page = '# TYPE locust_up gauge\nlocust_up 1 # {trace_id="abc"} 1\n# EOF\n';
   const type = 'application/openmetrics-text; version=1.0.0';

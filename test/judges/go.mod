@@ -1,0 +1,3 @@
+module judges
+
+go 1.26
