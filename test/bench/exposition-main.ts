@@ -1,5 +1,5 @@
-// An exporter of a given size as a process: `node exposition-main.ts BYTES HOLD_MS` prints its two ports. The
-// body is a run of Locust with many request names; POST /end ends locust_up and the second port, as main's
+// An exporter of a given size as a process: `node exposition-main.ts BYTES HOLD_MS [PORT]` prints its two ports.
+// The body is a run of Locust with many request names; POST /end ends locust_up and the second port, as main's
 // end. HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
 
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { ROW_FIELDS } from '../../src/front/locust/page.ts';
 import { listen } from '../support/listen.ts';
 
-const [bytesText = '50000', holdText = '0'] = process.argv.slice(2);
+const [bytesText = '50000', holdText = '0', portText = '0'] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
 const holdMs = Number(holdText);
 
@@ -56,9 +56,8 @@ const exporter = createServer((request, response) => {
 });
 // A reader that polls every 5 s keeps its connection, as with Go's server.
 exporter.keepAliveTimeout = 0;
-for (const server of [main, exporter]) {
-  await listen(server);
-}
+await listen(main);
+await listen(exporter, '127.0.0.1', Number(portText));
 process.stdout.write(`ready ${(exporter.address() as AddressInfo).port} ${(main.address() as AddressInfo).port}\n`);
 
 // Families and order of the real one, totals first (fixtures/recordings, 15-many-names-running).

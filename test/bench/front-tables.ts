@@ -72,34 +72,26 @@ export function listFrontBudgets({ scrapes, memory }: FrontFigures): readonly Bu
       memoryOf(true, MIDDLE_BYTES).anonymousBytes,
       own.anonymousBytes,
     ),
-    {
-      name: 'a scrape of 50 KB through the front − direct (ms)',
-      most: 2,
-      measured: (small.frontSeconds - small.directSeconds) * 1000,
-      digits: 1,
-      isJudged: false,
-    },
-    ratio('a scrape of 3 MB through the front / direct', 3, middle.frontSeconds, middle.directSeconds),
     ...(
       [
-        ['50 KB', small, 2],
-        ['3 MB', middle, 12],
+        ['50 KB', small, 1.2, 1.3],
+        ['3 MB', middle, 0.9, 0.6],
       ] as const
-    ).map(([size, { frontCpuSeconds }, most]) => ({
-      name: `CPU of lastscrape for a scrape of ${size} (ms)`,
-      most,
-      measured: frontCpuSeconds * 1000,
-      digits: 1,
-      // A busy machine needs half as much again for the short one, the bare relay too.
-      isJudged: most > 2,
-    })),
-    {
-      name: `CPU seconds a minute, 3 MB, POLL 1 s, scraped every ${SCRAPE_SECONDS} s`,
-      most: 0.9,
-      measured: memoryOf(true, MIDDLE_BYTES).cpuSecondsAMinute,
-      digits: 2,
-      isJudged: true,
-    },
+    ).flatMap(([size, cost, mostSeconds, mostCpu]) => [
+      ratio(
+        `a scrape of ${size} through the front / the bare relay`,
+        mostSeconds,
+        cost.frontSeconds,
+        cost.relaySeconds,
+      ),
+      ratio(`CPU of a scrape of ${size} / of the relay`, mostCpu, cost.frontCpuSeconds, cost.relayCpuSeconds),
+    ]),
+    ratio(
+      'CPU a minute with a front / without, 3 MB',
+      1,
+      memoryOf(true, MIDDLE_BYTES).cpuSecondsAMinute,
+      memoryOf(false, MIDDLE_BYTES).cpuSecondsAMinute,
+    ),
     ratio('own polls with a front / without, 50 KB', 1, own.ownPollsAMinute, other.ownPollsAMinute),
   ];
 }

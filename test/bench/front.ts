@@ -28,6 +28,7 @@ import type { Subject } from './subject.ts';
 export type FrontPlan = {
   readonly subject: Subject;
   readonly watchSeconds: number;
+  readonly encodings: readonly Encoding[];
   /** Of each kind of scrape. */
   readonly scrapeCount: number;
 };
@@ -79,7 +80,7 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
   say('scrapes');
   const scrapes: ScrapeCost[] = [];
   for (const bodyBytes of [SMALL_BYTES, MIDDLE_BYTES]) {
-    scrapes.push(...(await timeScrapes(runner, command, bodyBytes, plan.scrapeCount)));
+    scrapes.push(...(await timeScrapes(runner, command, bodyBytes, plan)));
   }
   say('memory');
   const memory = await watchMemory(runner, command, plan.watchSeconds);
@@ -138,7 +139,7 @@ async function timeScrapes(
   runner: Runner,
   command: readonly string[],
   bodyBytes: number,
-  count: number,
+  { encodings, scrapeCount }: FrontPlan,
 ): Promise<readonly ScrapeCost[]> {
   const exposition = await runner.openExposition(bodyBytes);
   const env = { LASTSCRAPE_POLL: NO_POLL };
@@ -147,10 +148,10 @@ async function timeScrapes(
   using client = openClient();
   await waitForFront(client, url);
   const costs: ScrapeCost[] = [];
-  for (const encoding of ['identity', 'gzip'] as const) {
+  for (const encoding of encodings) {
     const taken = { direct: [] as number[], relay: [] as number[], front: [] as number[] };
     const cpu = { relay: [] as number[], front: [] as number[] };
-    for (let turn = 0; turn < count; turn += 1) {
+    for (let turn = 0; turn < scrapeCount; turn += 1) {
       taken.direct.push(await client.scrape(`${exposition.url}/metrics`, encoding));
       await delay(PAUSE_MS);
       for (const [way, { pid }, at] of [

@@ -1,7 +1,7 @@
 // A job with client_golang whose numbers need every format: a classic and a native histogram, exemplars,
 // start times and a UTF-8 name. It serves them on JOB_PORT, or prints its own port; each line on its stdin is one
-// more row; it ends with stdin, after a POST to JOB_SNAPSHOT_URL. With arguments it is the job of push_job.py instead,
-// and pushes protobuf.
+// more row; it ends with stdin, after a POST to JOB_SNAPSHOT_URL. With JOB_SERIES it is the job of series_job.py
+// instead; with arguments that of push_job.py, which pushes protobuf.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,13 @@ func main() {
 	}
 	registry := prometheus.NewRegistry()
 	factory := promauto.With(registry)
+	series, _ := strconv.Atoi(os.Getenv("JOB_SERIES"))
+	if series > 0 {
+		left := factory.NewGaugeVec(prometheus.GaugeOpts{Name: "job_rows", Help: "Rows that are left."}, []string{"kind", "part"})
+		for index := range series {
+			left.WithLabelValues(fmt.Sprintf("kind-%d", index%10), fmt.Sprintf("%06d", index)).Set(float64(index) / 3)
+		}
+	}
 	rows := factory.NewCounter(prometheus.CounterOpts{Name: "rows_total", Help: "Rows that were written."})
 	classic := factory.NewHistogram(prometheus.HistogramOpts{
 		Name: "classic_seconds", Help: "How long a row took.", Buckets: []float64{0.1, 1, 10},
@@ -65,6 +73,9 @@ func main() {
 	}))
 	go http.Serve(listener, nil)
 	fmt.Printf("ready %d\n", listener.Addr().(*net.TCPAddr).Port)
+	if series > 0 {
+		select {}
+	}
 
 	lines := bufio.NewScanner(os.Stdin)
 	for count := 1; lines.Scan(); count++ {
