@@ -64,7 +64,7 @@ test('the version equals the one of package.json', () => {
 test('main() exits by a second signal that comes after the last decision', async () => {
   for (const [second, code] of [
     ['SIGINT', 130],
-    ['SIGTERM', 0],
+    ['SIGTERM', 75],
     [null, 1],
   ] as const) {
     const { host, out } = openHost(

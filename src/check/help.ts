@@ -39,7 +39,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '  LOCUST_EXPORTER_URI, LOCUST_EXPORTER_WEB_LISTEN_ADDRESS, LOCUST_EXPORTER_WEB_TELEMETRY_PATH, LOCUST_METRIC_NAMESPACE.',
     'Durations: 500ms, 90s, 1m30s, 2h; a bare integer is seconds. A comma inside a URL is %2C.',
     '',
-    'Exit codes: 0 done, 1 a threshold fails, 64 usage, 65 explain cannot read its input, 69 a target still runs, 70 a bug, 78 configuration, 130 a second SIGINT, or an interrupted --check',
+    'Exit codes: 0 done, 1 a threshold fails, 64 usage, 65 explain cannot read its input, 69 a target still runs, 70 a bug, 75 cut short and not judged, 78 configuration, 130 a second SIGINT, or an interrupted --check',
     '',
   ].join('\n');
 }

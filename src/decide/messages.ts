@@ -63,6 +63,7 @@ export const MESSAGES = {
     'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 with its exporter: see "Percentiles of Locust" in docs/verdict.md',
   ),
   thresholdsPassed: info('no threshold fails this run'),
+  thresholdsNotJudged: error('the run was cut short: its thresholds are not judged'),
   thresholdFailed: error('a threshold fails this run'),
   toldFileUnusable: warn('a file for the push or the webhook cannot be used: it is read again before sending'),
   pushing: info('pushing the last numbers'),

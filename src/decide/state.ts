@@ -34,6 +34,8 @@ export type Facts = {
   readonly wasAliveBefore: boolean;
   /** When the first SIGTERM or SIGINT came; null before. */
   readonly terminatedAtMs: number | null;
+  /** Main was alive in an observation since then: the signal cut it short. */
+  readonly wasAliveAtSignal: boolean;
   /** Some condition could not be asked in the newest observation: then START_TIMEOUT decides nothing. */
   readonly isBlind: boolean;
   /** This process stood still during the newest observation. */

@@ -46,7 +46,9 @@ export type FailedThreshold = {
 export type Verdict =
   | { readonly kind: 'passed' }
   /** In the order of the entries; at least one. */
-  | { readonly kind: 'failed'; readonly failed: readonly FailedThreshold[] };
+  | { readonly kind: 'failed'; readonly failed: readonly FailedThreshold[] }
+  /** The run was cut short: its numbers are not those of a whole run. */
+  | { readonly kind: 'notJudged'; readonly by: 'a signal' | 'a second signal' | 'LASTSCRAPE_RUN_TIMEOUT' };
 
 /** Of each entry the newer reading, unless it says nothing. */
 export function mergeReadings(

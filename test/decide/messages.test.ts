@@ -24,7 +24,7 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
 });
 
 test('MESSAGES: an error is a threshold that fails the run, a target that still runs, or a bug', () => {
-  assert.deepEqual(listAt('error'), ['thresholdFailed', 'targetFailed', 'bug']);
+  assert.deepEqual(listAt('error'), ['thresholdsNotJudged', 'thresholdFailed', 'targetFailed', 'bug']);
 });
 
 test('MESSAGES: every text is its own, and one that a log is searched for stays as it is', () => {

@@ -128,10 +128,10 @@ test('the verdict is in the message from the beginning of the hold on', async (t
 });
 
 for (const [signal, code] of [
-  ['SIGTERM', 0],
+  ['SIGTERM', 75],
   ['SIGINT', 130],
 ] as const) {
-  test(`a second signal that is ${signal} gives no verdict, and exits with ${code}`, async (t) => {
+  test(`a second signal that is ${signal} is not judged, and exits with ${code}`, async (t) => {
     const run = await open(t, 'a 2\n', { LASTSCRAPE_FAIL_IF: 'a > 1' });
     await untilRead(run);
     run.endMain();
@@ -140,18 +140,37 @@ for (const [signal, code] of [
     await run.watcher.said('asked to terminate');
     run.watcher.child.kill(signal);
     const ended = await run.watcher.ended;
-    assert.deepEqual(pick(ended), [code, code, undefined, undefined]);
-    assert.equal(run.message()['verdict'], undefined);
+    assert.deepEqual(pick(ended), [code, code, 'notJudged', undefined]);
+    assert.equal(run.message()['verdict'], 'notJudged');
   });
 }
 
-test('a first signal judges the numbers so far', async (t) => {
-  const run = await open(t, 'a 2\n', { LASTSCRAPE_FAIL_IF: 'a > 1', LASTSCRAPE_TERMINATION_GRACE: '200ms' });
+for (const [what, env, outcome] of [
+  ['SIGTERM, and main lives on', { LASTSCRAPE_TERMINATION_GRACE: '200ms' }, 'terminated'],
+  ['SIGTERM, and main ends after it', NO_HOLD, 'released'],
+  ['RUN_TIMEOUT', { LASTSCRAPE_RUN_TIMEOUT: '500ms', LASTSCRAPE_TTL: '100ms' }, 'timedOut'],
+] as const) {
+  test(`a run that was cut short is not judged, with EXIT_ZERO too: ${what}`, async (t) => {
+    const run = await open(t, 'a 0\n', { LASTSCRAPE_FAIL_IF: 'a > 1', LASTSCRAPE_EXIT_ZERO: 'true', ...env });
+    await untilRead(run);
+    if (outcome !== 'timedOut') run.watcher.child.kill('SIGTERM');
+    if (outcome === 'released') {
+      await run.watcher.said('asked to terminate');
+      await run.probed();
+      await run.probed();
+      run.endMain();
+    }
+    const ended = await run.watcher.ended;
+    assert.deepEqual([ended.report?.['outcome'], ...pick(ended)], [outcome, 75, 75, 'notJudged', undefined]);
+  });
+}
+
+test('a run whose main had ended when the signal came is judged', async (t) => {
+  const run = await open(t, 'a 2\n', { ...NO_HOLD, LASTSCRAPE_FAIL_IF: 'a > 1' });
   await untilRead(run);
+  run.endMain();
   run.watcher.child.kill('SIGTERM');
-  const ended = await run.watcher.ended;
-  assert.deepEqual(pick(ended), [1, 1, 'failed', { entry: 'a > 1', seen: 2 }]);
-  assert.equal(ended.report?.['outcome'], 'terminated');
+  assert.deepEqual(pick(await run.watcher.ended), [1, 1, 'failed', { entry: 'a > 1', seen: 2 }]);
 });
 
 test('a main that never started fails: there is nothing to judge, whatever the exporter shows', async (t) => {

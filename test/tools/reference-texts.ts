@@ -28,6 +28,8 @@ export const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {
   unreadable: '`explain` cannot read its input',
   targetRuns: 'a target still runs although everything was tried: the Job fails',
   bug: 'a bug',
+  notJudged:
+    'the run was cut short by a signal or `LASTSCRAPE_RUN_TIMEOUT`, so [its thresholds are not judged](verdict.md#in-the-report). Not 0 with `LASTSCRAPE_EXIT_ZERO` either',
   misconfigured: 'a wrong value: the Job fails, and nothing was stopped',
   interrupted: 'a second signal that is SIGINT, or a signal during `--check`',
 };
@@ -36,7 +38,7 @@ export const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {
 export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omitted`>, string>> = {
   summary: 'the run in one sentence, for people',
   outcome: 'how the hold ended: see [outcomes](#outcomes)',
-  verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed` or `failed`. Absent while main runs and after a second signal',
+  verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed`, `failed`, or `notJudged` (cut short). Absent while main runs',
   failed:
     'the first `entry` that fails, and the number `seen`, or why there was none, with the `nearest` names or labels',
   alsoFailed: 'the other entries that fail',
@@ -90,6 +92,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   thresholdAlwaysZero:
     "Nothing sets it, such as the exporter's [percentiles](verdict.md#percentiles-of-locust), or the run did nothing.",
   thresholdOfLastSeconds: null,
+  thresholdsNotJudged: 'What cut it short is in `by`. Run it again.',
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable: 'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line.',
   pushFailed: '`why` quotes the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',

@@ -13,7 +13,7 @@ import { type FailedThreshold, findOfLastSeconds, type Verdict } from '../verdic
 export type Report = {
   readonly summary: string;
   readonly outcome: Outcome;
-  /** From the hold on, by the numbers so far; absent where nothing is judged, and after a second signal. */
+  /** From the hold on, by the numbers so far; absent where nothing is asked for. */
   readonly verdict?: Verdict['kind'];
   /** The first entry that fails, in the order of LASTSCRAPE_FAIL_IF. */
   readonly failed?: FailedThreshold;
@@ -91,8 +91,7 @@ export function buildFields(input: ReportInput) {
   const ranMs = facts.aliveSinceMs === null ? null : (mainEndedAtMs ?? heldUntilMs) - facts.aliveSinceMs;
   const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
   const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
-  // After a second signal nothing is judged.
-  const judged = stage.kind === 'done' && stage.by !== null ? null : judgeRun(state, policy);
+  const judged = judgeRun(state, policy, stage.kind === 'done' ? stage.by : null);
   const { seen, wanted, came } = countScrapes(input);
   const exitCode = stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
   const fields = {

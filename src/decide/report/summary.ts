@@ -25,6 +25,7 @@ function summarizeVerdict(verdict: Verdict | null, { thresholds = [] }: Policy):
   if (verdict === null) return null;
   if (verdict.kind === 'passed')
     return `Passed ${thresholds.length === 1 ? 'the threshold' : `${thresholds.length} thresholds`}`;
+  if (verdict.kind === 'notJudged') return `Not judged: cut short by ${verdict.by}`;
   const [first] = verdict.failed as readonly [FailedThreshold, ...FailedThreshold[]];
   const more = verdict.failed.length === 1 ? '' : `, and ${verdict.failed.length - 1} more`;
   return `Failed by ${cut(first.entry, 100)} (${showSeen(first.seen)})${more}`;

@@ -15,6 +15,7 @@ export function initialState(startedAtMs: number): WatchState {
       aliveSinceMs: null,
       wasAliveBefore: false,
       terminatedAtMs: null,
+      wasAliveAtSignal: false,
       isBlind: false,
       isStalled: false,
       seenText: '',
@@ -47,6 +48,7 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     aliveSinceMs: facts.aliveSinceMs ?? (evidence.isAlive ? atMs : null),
     wasAliveBefore:
       facts.wasAliveBefore || (facts.aliveSinceMs === null && !evidence.isAlive && evidence.provesWasAlive),
+    wasAliveAtSignal: facts.wasAliveAtSignal || (evidence.isAlive && isSinceSignal(facts, observation)),
     isBlind: observed.length === 0 ? facts.isBlind : observed.some(({ kind }) => kind === 'blind'),
     isStalled: evidence.isStalled,
     seenText: evidence.text,
@@ -67,6 +69,11 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     front: observation.front === undefined ? facts.front : advanceFront(facts.front, observation, observation.front),
     metricUnreadableSinceMs: evidence.isMetricUnreadable ? (facts.metricUnreadableSinceMs ?? atMs) : null,
   };
+}
+
+/** Whether an observation shows, read anew, what is there since the first signal. */
+function isSinceSignal({ terminatedAtMs }: Facts, { startedAtMs, isFresh = true }: Observation): boolean {
+  return terminatedAtMs !== null && startedAtMs >= terminatedAtMs && isFresh;
 }
 
 /** Timers are late by less, unless this process stood still (SIGSTOP, frozen node, suspended VM). */

@@ -11,6 +11,7 @@ import {
   type Policy,
   toSeconds,
 } from '../model.ts';
+import { judgeEnd } from '../quit/exit-codes.ts';
 import { beginQuitting } from '../quit/quitting.ts';
 import {
   findInterval,
@@ -22,7 +23,7 @@ import {
   type Turnout,
 } from '../serve/scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
-import { findAlwaysZero, judgeNumbers } from '../verdict.ts';
+import { findAlwaysZero, type Verdict } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { isQuiet } from './scrape-count.ts';
@@ -136,7 +137,7 @@ export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Ho
     scrapesSeen: scrapesSeenCount,
     seen: turn.evidence.text,
   });
-  logVerdict(turn);
+  logVerdict(turn, judgeEnd(turn.facts, { because, mainEndedAtMs }, policy));
   if (held !== null) warnOfLoss(turn);
   const sinceMs = observation.atMs;
   const hasAnswered = held?.hasAnswered ?? false;
@@ -148,11 +149,11 @@ export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Ho
 const FAILED_LOGGED_COUNT = 10;
 const ENTRY_LOGGED_LENGTH = 300;
 
-function logVerdict(turn: Turn): void {
+function logVerdict(turn: Turn, verdict: Verdict | null): void {
   const { thresholds = [] } = turn.policy;
   const { numbers } = turn.facts;
-  const verdict = judgeNumbers(thresholds, numbers);
   if (verdict === null) return;
+  if (verdict.kind === 'notJudged') return void log(turn, 'thresholdsNotJudged', { by: verdict.by });
   for (const { text } of findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT)) {
     log(turn, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) });
   }

@@ -138,6 +138,7 @@ test('EXIT has the codes of sysexits(3), and 128 + SIGINT', () => {
     unreadable: 65,
     targetRuns: 69,
     bug: 70,
+    notJudged: 75,
     misconfigured: 78,
     interrupted: 130,
   });
@@ -407,7 +408,7 @@ test('buildReport() has the verdict first, in every form of it', () => {
   assert.match(single.summary, /^Passed the threshold; main ended; /);
 });
 
-test('buildReport() has a verdict from the hold on, and none before or after a second signal', () => {
+test('buildReport() has a verdict from the hold on, none before, and is not judged after a second signal', () => {
   const held = reportNumbers([0.02, 5], HOLDING, UNFINISHED);
   const fields = [held.outcome, held.verdict, held.failed?.seen, held.exitCode];
   assert.deepEqual(fields, ['unfinished', 'failed', 0.02, null]);
@@ -416,7 +417,8 @@ test('buildReport() has a verdict from the hold on, and none before or after a s
   assert.deepEqual([running.verdict, running.summary], [undefined, 'Unfinished: running']);
   const stage = { kind: 'done', exitCode: 130, by: 'SIGINT' } as const;
   const given = reportNumbers([0.02, 5], ended('scraped', 100_000, 1), { stage });
-  assert.deepEqual([given.verdict, given.failed, given.exitCode], [undefined, undefined, 130]);
+  assert.deepEqual([given.verdict, given.failed, given.exitCode], ['notJudged', undefined, 130]);
+  assert.match(given.summary, /^Not judged: cut short by a second signal; /);
 });
 
 test('buildReport() has an entry of 200 letters whole, in the summary one of 100, and the beginning of a longer one', () => {

@@ -53,16 +53,17 @@ test('step() logs at debug what each observation showed, and how long it took', 
 
 test('step() logs ten of the entries that fail, ten of those whose metric was always 0, and 300 letters of each', () => {
   const entry = { text: `${'x'.repeat(299)}yz`, name: 'a', comparison: '>=', limit: 0 } as const;
-  const policy: Policy = { ...POLICY, thresholds: Array.from({ length: 11 }, () => entry) };
+  const limits = { ...POLICY.limits, scrapesWantedCount: 0 };
+  const policy: Policy = { ...POLICY, limits, thresholds: Array.from({ length: 11 }, () => entry) };
   const thresholds = Array.from({ length: 11 }, () => ({ kind: 'value', value: 0 }) as const);
   const totals = { requests: null, failures: null, users: null };
   const exporter = { kind: 'answered', scrapes: null, totals, thresholds } as const;
   const alive: Observation = { ...observe(1, 'alive'), exporter };
   const running = watch(begin(0, policy).state, { kind: 'observed', observation: alive }, policy);
   assert.ok(running.kind === 'watching');
-  const told = watch(running.state, { kind: 'signalled', atMs: 2 }, policy);
-  assert.ok(told.kind === 'watching');
-  const { kind, log } = watch(told.state, { kind: 'observed', observation: observe(30_000, 'alive') }, policy);
+  const ending = watch(running.state, { kind: 'observed', observation: observe(2, 'done') }, policy);
+  assert.ok(ending.kind === 'watching');
+  const { kind, log } = watch(ending.state, { kind: 'observed', observation: observe(30_000, 'done') }, policy);
   assert.equal(kind, 'ended');
   const shown = `${'x'.repeat(299)}y`;
   const judged = log.filter(({ fields }) => 'entry' in fields);
@@ -83,13 +84,13 @@ test('step() goes on as running from what a first look of a later watch shows of
   }
 });
 
-test('step() ends a run at the second signal in any phase, and judges nothing any more', () => {
+test('step() ends a run at the second signal in any phase, and is not judged then', () => {
   const policy: Policy = { ...POLICY, thresholds: [{ text: 'a > 0', name: 'a', comparison: '>', limit: 0 }] };
   for (const phase of [RUNNING, HOLDING, { ...QUITTING, tasks: [{ kind: 'target' }] }] as const) {
     const state = { facts: begin(0, policy).state.facts, phase };
     for (const [by, exitCode] of [
       ['SIGINT', 130],
-      ['SIGTERM', 0],
+      ['SIGTERM', EXIT.notJudged],
     ] as const) {
       const { kind, log, next } = step({ kind: 'interrupted', state, by }, policy);
       assert.deepEqual([kind, log, next], ['ended', [], { kind: 'done', exitCode, by }]);
@@ -103,12 +104,12 @@ test('step() fails on an event outside its type', () => {
   assert.throws(() => step({ kind: 'watching', state, event: { kind: 'odd' } as never }, POLICY), /^Error: Bug: /);
 });
 
-test('findProcessExitCode() hides all but a failed threshold with LASTSCRAPE_EXIT_ZERO', () => {
+test('findProcessExitCode() hides all but a verdict with LASTSCRAPE_EXIT_ZERO', () => {
   const codes = Object.values(EXIT);
   const plain = codes.map((code) => findProcessExitCode(code, false));
   assert.deepEqual(plain, codes);
   const hidden = codes.filter((code) => findProcessExitCode(code, true) !== 0);
-  assert.deepEqual(hidden, [EXIT.thresholdFailed]);
+  assert.deepEqual(hidden, [EXIT.thresholdFailed, EXIT.notJudged]);
 });
 
 test('step() fails on an event of a target where none is being asked', () => {
