@@ -1,6 +1,7 @@
 // The shell script of docs/verdict.md as the page has it, with the real Locust: its exit code is the verdict.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -20,10 +21,13 @@ const [, SCRIPT = ''] = new RegExp(`<!-- run by ${FILE} -->\n\`\`\`sh\n([\\s\\S]
 /** A run of 8 s, after the start. */
 const RUN_MS = START_MS + 60_000;
 
-/** Runs it with programs on the PATH that add the test's users, its short run and free ports. */
-async function runScript(
-  users: 'steady' | 'failing',
-): Promise<{ readonly code: number | null; readonly text: string }> {
+type Ran = { readonly code: number | null; readonly text: string; readonly report: { readonly verdict?: string } };
+
+/**
+ * Runs it with programs on the PATH that add the test's users, its short run and free ports. `whenRunning`: what a
+ * shell does to Locust, `$1`, once lastscrape has seen it run.
+ */
+async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunning?: string): Promise<Ran> {
   const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
@@ -41,7 +45,12 @@ async function runScript(
     '--run-time=8s',
     `--web-port=${web}`,
   ];
-  addProgram('locust', `PYTHONDONTWRITEBYTECODE=1 exec ${quote(programs.locust ?? [])} "$@" ${quote(more)}`);
+  // A slow machine passes too.
+  const page = script.replace('>= 500', '>= 60000').replace('< 20', '< 1');
+  addProgram(
+    'locust',
+    `echo $$ >locust.pid; PYTHONDONTWRITEBYTECODE=1 exec ${quote(programs.locust ?? [])} "$@" ${quote(more)}`,
+  );
   const variables = [
     `LOCUST_EXPORTER_URI=http://localhost:${web}`,
     `LASTSCRAPE_FRONT=${exporter}`,
@@ -50,23 +59,45 @@ async function runScript(
   const own = network.kind === 'host' ? variables : [];
   addProgram('lastscrape', `exec env ${quote([...own, ...programs.watcher])} "$@"`);
   const env = baseEnv(directory);
-  const command = network.wrap(['sh', '-c', SCRIPT]);
-  const script = startChild({
+  const command = network.wrap(['sh', '-c', page]);
+  const child = startChild({
     name: 'the script',
     command,
     env: { ...env, PATH: `${bin}:${env['PATH']}` },
     cwd: directory,
   });
-  stack.use(script);
-  const { code } = await script.waitForExit(RUN_MS);
-  return { code, text: script.lines.map(({ text }) => text).join('\n') };
+  stack.use(child);
+  if (whenRunning !== undefined) {
+    await child.waitForLine(/"msg":"main is running"/, START_MS);
+    const pid = readFileSync(join(directory, 'locust.pid'), 'utf8').trim();
+    execFileSync('sh', ['-c', whenRunning, 'sh', pid]);
+  }
+  const { code } = await child.waitForExit(RUN_MS);
+  const text = child.lines.map(({ text }) => text).join('\n');
+  return { code, text, report: JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8')) };
 }
 
 describe('the shell script of docs/verdict.md', { concurrency: 2, skip }, () => {
   it('goes on after a test within its thresholds', async () => {
-    const { code, text } = await runScript('steady');
-    assert.equal(code, 0, text);
-    assert.match(text, /"verdict":"passed"[\s\S]*\nwithin the thresholds$/);
+    const { code, text, report } = await runScript('steady');
+    assert.deepEqual([code, report.verdict], [0, 'passed'], text);
+    assert.match(text, /\nwithin the thresholds$/);
+  });
+
+  it('does not pass a Locust that was killed', async () => {
+    const { code, text } = await runScript(
+      'steady',
+      SCRIPT.replace('"Aggregated"} < 20', '"Aggregated"} < 0'),
+      'kill -9 $1',
+    );
+    assert.equal(code, 2, text);
+    assert.match(text, /\nLocust ended with 137: see locust.log$/);
+  });
+
+  it('stops Locust where lastscrape cannot read its settings, and ends with 78', async () => {
+    const { code, text, report } = await runScript('steady', SCRIPT.replace('START_TIMEOUT=1m', 'START_TIMEOUT=1mm'));
+    assert.deepEqual([code, report.verdict], [78, undefined], text);
+    assert.match(text, /\nnot judged: see report.json$/);
   });
 
   it('ends with 1 after a test whose requests fail', async () => {
