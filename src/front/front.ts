@@ -4,6 +4,7 @@
 import { callAfter, runWithin } from '../base/waits.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/run/pace.ts';
+import { findRestFactor } from '../decide/serve/budget.ts';
 import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/serve/scrapers.ts';
 import { type MainView, observeSource } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
@@ -22,6 +23,8 @@ export type FrontParts = FrontSourceParts & {
   readonly pollMs: number;
   /** How long a scraper may still come whose interval is not known. Default: for ever. */
   readonly ttlMs?: number;
+  /** Conditions are metrics, and nothing but metrics. Default: false. */
+  readonly isOnlyEvidence?: boolean;
   /** The last numbers may be pushed. Default: false. */
   readonly isPushed?: boolean;
   /** A hook of the program is to call for a snapshot. Default: false. */
@@ -147,10 +150,14 @@ export async function openFront(
   };
 }
 
-function openSourcePolls(source: KeptSource, { clock, pollMs, metricNames }: FrontParts) {
+function openSourcePolls(
+  source: KeptSource,
+  { clock, pollMs, metricNames, isOnlyEvidence = false, isHooked = false }: FrontParts,
+) {
   return openPolls(source, {
     clock,
     pollMs,
+    restFactor: findRestFactor(isOnlyEvidence, isHooked),
     isAwaited: metricNames.length > 0,
     isPaced: () => source.state().view.main === 'living',
     listAccepts: source.accepts,

@@ -2,7 +2,8 @@
 // request has its own time-out. Never decides which read is next: decide/run/pace.ts does.
 
 import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
-import { findReadMove, isPollDue, type OngoingRead, type ReadNeed } from '../decide/run/pace.ts';
+import { findPollMs, findReadMove, type OngoingRead, type ReadNeed } from '../decide/run/pace.ts';
+import { addCost, findRestMs, type ReadCosts } from '../decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ, READ_TIMEOUT_MS } from '../observe/exporter.ts';
@@ -194,6 +195,8 @@ const NEVER_MS = Number.NEGATIVE_INFINITY;
 export type PollParts = {
   readonly clock: Clock;
   readonly pollMs: number;
+  /** How many times as long as a read took main is left alone. */
+  readonly restFactor: number;
   /** A condition is a metric: an observation waits for the read that is under way. */
   readonly isAwaited: boolean;
   /** Main lives: polls keep to a pace that a slow source can bear. */
@@ -211,10 +214,13 @@ type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | n
 /** Opens the reads of a source, which is closed with them. */
 export function openPolls<SomeAnswer extends BegunAnswer>(
   source: Source<SomeAnswer>,
-  { clock, pollMs, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
+  { clock, pollMs, restFactor, isAwaited, isPaced, listAccepts = () => [TEXT_ACCEPT] }: PollParts,
 ) {
   let shown: Shown = { beganAtMs: NEVER_MS, reading: null };
-  let lastPoll: Parameters<typeof isPollDue>[0]['lastPoll'] = null;
+  let lastPoll: Parameters<typeof findPollMs>[0]['lastPoll'] = null;
+  let costs: ReadCosts = [];
+  /** By the formats that were asked for. */
+  const readAtMs = new Map<string, number>();
   let lastRead = { beganAtMs: NEVER_MS, endedAtMs: NEVER_MS };
   const scrapedAtMs = new Map<string, number>();
   let poll: Promise<unknown> | null = null;
@@ -229,6 +235,8 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
       if (signal.aborted) shown = { ...shown, reading: shown.reading ?? reading };
       if (signal.aborted || beganAtMs < shown.beganAtMs) return;
       lastRead = { beganAtMs, endedAtMs: clock.nowMs() };
+      readAtMs.set(accept, beganAtMs);
+      if (reading.observation.kind === 'answered') costs = addCost(costs, lastRead.endedAtMs - beganAtMs);
       if (reading.isOther !== true || !listAccepts().includes(TEXT_ACCEPT)) shown = { beganAtMs, reading };
     });
     return begun;
@@ -239,15 +247,26 @@ export function openPolls<SomeAnswer extends BegunAnswer>(
     const nowMs = clock.nowMs();
     const accepts = listAccepts();
     for (const accept of [...scrapedAtMs.keys()]) if (!accepts.includes(accept)) scrapedAtMs.delete(accept);
-    const lateMs = Math.min(...[...scrapedAtMs.values()].map((atMs) => atMs + pollMs - nowMs).filter((ms) => ms > 0));
+    const isLiving = isPaced();
+    const restMs = findRestMs(costs, restFactor);
+    const findDueMs = (accept: string) =>
+      findPollMs({
+        pollMs,
+        isPaced: isLiving,
+        restMs,
+        restFactor,
+        lastPoll,
+        scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS,
+      });
+    const lateMs = Math.min(...accepts.map(findDueMs).filter((ms) => ms > nowMs));
     // The next observation may come up to two POLLs after the scrape: the last numbers must not be that old.
-    if (Number.isFinite(lateMs)) cancelLatePoll = callAfter(clock, lateMs, beginIfDue);
+    if (Number.isFinite(lateMs)) cancelLatePoll = callAfter(clock, lateMs - nowMs, beginIfDue);
     // While main lives one that hangs is waited for: a program that struggles is not asked twice.
-    if ((poll !== null && isPaced()) || reads.isBusy()) return;
-    const due = accepts.filter((accept) =>
-      isPollDue({ nowMs, pollMs, isPaced: isPaced(), lastPoll, scrapedAtMs: scrapedAtMs.get(accept) ?? NEVER_MS }),
-    );
-    if (due.length > 0) beginPolls(due);
+    if ((poll !== null && isLiving) || reads.isBusy()) return;
+    const due = accepts.filter((accept) => findDueMs(accept) <= nowMs);
+    const oldest = due.toSorted((a, b) => (readAtMs.get(a) ?? NEVER_MS) - (readAtMs.get(b) ?? NEVER_MS));
+    // Each format is a read that main pays for.
+    if (due.length > 0) beginPolls(isLiving ? oldest.slice(0, 1) : due);
   }
 
   function beginPolls(accepts: readonly string[], isLast = false): Promise<unknown> {

@@ -70,6 +70,7 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
     locust: config.locust,
     metricNames: listMetricNames(config),
     selectors: config.thresholds,
+    isOnlyEvidence: config.conditions.length > 0 && config.conditions.every(({ metricName }) => metricName !== null),
     isPushed: config.push !== null,
     isHooked: config.hooksPath !== null,
     pollMs: config.limits.pollMs,

@@ -446,7 +446,13 @@ function spread(source: DrivenSource): Source {
 test('openPolls() does not wait for a poll that hangs once main may have ended', async () => {
   for (const isPaced of [true, false]) {
     const { source, clock } = open();
-    const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => isPaced });
+    const polls = openPolls(spread(source), {
+      clock,
+      pollMs: 1_000,
+      restFactor: 4,
+      isAwaited: false,
+      isPaced: () => isPaced,
+    });
     await polls.observe(NEVER);
     await clock.forward(SILENT_READ_MS);
     await polls.observe(NEVER);
@@ -458,7 +464,13 @@ test('openPolls() does not wait for a poll that hangs once main may have ended',
 test('openPolls() pauses for what its own read took, not for a scrape that came first', async () => {
   const { source, clock } = open();
   const { asked } = source;
-  const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => true });
+  const polls = openPolls(spread(source), {
+    clock,
+    pollMs: 1_000,
+    restFactor: 4,
+    isAwaited: false,
+    isPaced: () => true,
+  });
   await polls.observe(NEVER);
   await clock.forward(OWN_READ_MS);
   polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false, accept: 'x' });
@@ -479,7 +491,7 @@ test('openPolls() pauses for what its own read took, not for a scrape that came 
 test('openPolls() polls one format however often another one is scraped from a slow source', async () => {
   const { source, clock } = open();
   const { asked } = source;
-  const common = { clock, pollMs: 1_000, isAwaited: false, isPaced: () => true };
+  const common = { clock, pollMs: 1_000, restFactor: 4, isAwaited: false, isPaced: () => true };
   const polls = openPolls(spread(source), { ...common, listAccepts: () => ['x', 'text'] });
   polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false, accept: 'x' });
   await clock.forward(200);
@@ -490,14 +502,20 @@ test('openPolls() polls one format however often another one is scraped from a s
   await polls.close();
 });
 
-test('openPolls() polls next when a scrape that was answered is POLL old, and at once where it was not', async () => {
+test('openPolls() polls next when a scrape that was answered is 500 ms old, and at once where it was not', async () => {
   const { source, clock } = open();
   const { asked } = source;
-  const polls = openPolls(spread(source), { clock, pollMs: 1_000, isAwaited: false, isPaced: () => false });
+  const polls = openPolls(spread(source), {
+    clock,
+    pollMs: 1_000,
+    restFactor: 4,
+    isAwaited: false,
+    isPaced: () => false,
+  });
   polls.readForScrape({ timeoutMs: 10_000, signal: NEVER, isPoll: false });
   await asked[0]?.end();
   await polls.observe(NEVER);
-  await clock.forward(999);
+  await clock.forward(499);
   assert.equal(asked.length, 1);
   await clock.forward(1);
   assert.equal(asked.length, 2);

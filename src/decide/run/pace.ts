@@ -2,6 +2,7 @@
 // of a front's source begins next, and which one gives way to it. Pure.
 
 import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from '../model.ts';
+import { findFailedRestMs } from '../serve/budget.ts';
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from '../state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
@@ -106,24 +107,28 @@ function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observa
   return Math.max(startedAtMs + limits.pollMs, atMs + pauseMs);
 }
 
-/** `isPaced`: main lives. `lastPoll`: null before the first. `scrapedAtMs`: of the last read for a scrape. */
+/** What own reads go by. */
 type PollTimes = {
-  readonly nowMs: number;
   readonly pollMs: number;
+  /** Main lives, and pays for its page. */
   readonly isPaced: boolean;
+  /** How long main is left alone after a read. */
+  readonly restMs: number;
+  readonly restFactor: number;
+  /** The newest own read; null before the first. */
   readonly lastPoll: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
+  /** When a scrape was last answered with a page of these formats. */
   readonly scrapedAtMs: number;
 };
 
-/**
- * Whether a front should poll its source: not where a scrape has read it within the last POLL, or 500 ms once
- * main ends; while it lives not before the pause that the last poll wants.
- */
-export function isPollDue({ nowMs, pollMs, isPaced, lastPoll, scrapedAtMs }: PollTimes): boolean {
-  if (nowMs - scrapedAtMs < (isPaced ? pollMs : Math.min(DONE_PACE_MS, pollMs))) return false;
-  if (lastPoll === null || !isPaced) return true;
-  const pauseMs = Math.min(PAUSE_FACTOR * (lastPoll.endedAtMs - lastPoll.beganAtMs), PAUSE_MAX_MS);
-  return nowMs >= lastPoll.endedAtMs + pauseMs;
+/** When the front may read its source for itself: while main lives not before the rest after any read is over. */
+export function findPollMs({ pollMs, isPaced, restMs, restFactor, lastPoll, scrapedAtMs }: PollTimes): number {
+  if (!isPaced) return scrapedAtMs + Math.min(DONE_PACE_MS, pollMs);
+  const fromScrapeMs = scrapedAtMs + Math.max(pollMs, restMs);
+  if (lastPoll === null) return fromScrapeMs;
+  const tookMs = lastPoll.endedAtMs - lastPoll.beganAtMs;
+  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findFailedRestMs(tookMs, restFactor));
+  return Math.max(fromScrapeMs, lastPoll.endedAtMs + Math.max(pauseMs, restMs));
 }
 
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */

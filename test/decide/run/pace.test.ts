@@ -6,9 +6,9 @@ import type { Limits, Observation } from '../../../src/decide/model.ts';
 import { beginSeries } from '../../../src/decide/run/evidence.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import {
+  findPollMs,
   findReadMove,
   findRunEnd,
-  isPollDue,
   LAST_READ_MS,
   needsLastRead,
   nextObserve,
@@ -87,18 +87,14 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
   assert.equal(findNext(waiting, observe(22_900), { ...terminated, terminationGraceMs: 1_500 }), 23_000);
 });
 
-test('isPollDue() is not where a scrape has read within the last POLL, nor while a slow source has its pause', () => {
-  const ask = (nowMs: number, rest: Partial<Parameters<typeof isPollDue>[0]> = {}) =>
-    isPollDue({ nowMs, pollMs: 1_000, isPaced: true, lastPoll: null, scrapedAtMs: 0, ...rest });
-  assert.deepEqual([ask(999), ask(1_000)], [false, true]);
-  const lastPoll = { beganAtMs: 2_000, endedAtMs: 4_000 };
-  assert.deepEqual([ask(11_999, { lastPoll }), ask(12_000, { lastPoll })], [false, true]);
-  assert.equal(ask(4_000, { lastPoll, isPaced: false }), true, 'main has ended, or is about to');
-  assert.equal(ask(4_000, { lastPoll, isPaced: false, scrapedAtMs: 3_501 }), false);
-  assert.equal(ask(4_000, { lastPoll, isPaced: false, scrapedAtMs: 3_500 }), true);
-  const slow = { beganAtMs: 0, endedAtMs: 15_000 };
-  assert.equal(ask(44_999, { lastPoll: slow }), false);
-  assert.equal(ask(45_000, { lastPoll: slow }), true, '30 s at most');
+test('findPollMs() leaves main alone after a scrape and after an own read, and not once it has ended', () => {
+  const common = { pollMs: 1_000, isPaced: true, restMs: 2_000, restFactor: 100, lastPoll: null, scrapedAtMs: 0 };
+  const find = (rest: Partial<Parameters<typeof findPollMs>[0]> = {}) => findPollMs({ ...common, ...rest });
+  assert.deepEqual([find({ restMs: 500 }), find(), find({ isPaced: false })], [1_000, 2_000, 500]);
+  const poll = (beganAtMs: number, endedAtMs: number) => ({ lastPoll: { beganAtMs, endedAtMs } });
+  assert.deepEqual([find(poll(3_000, 3_010)), find({ ...poll(3_000, 3_010), scrapedAtMs: 4_000 })], [5_010, 6_000]);
+  assert.equal(find({ ...poll(3_000, 3_030), restMs: 0 }), 6_030, 'an error page costs main as well');
+  assert.deepEqual([find(poll(0, 15_000)), find({ ...poll(0, 15_000), restMs: 60_000 })], [45_000, 75_000]);
 });
 
 test('findRunEnd() waits for an end that is being settled, and for none that came when main had run for too long', () => {

@@ -5,6 +5,7 @@
 
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
 import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/run/pace.ts';
+import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import { READ_TIMEOUT_MS } from '../../../src/observe/exporter.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
@@ -228,7 +229,8 @@ function readNumbers(page: Page = new Map()): Page {
 function checkFreshness({ run, scenario }: Facts): readonly string[] {
   const { source, endMs, limits, standstills, scrapers } = scenario;
   const hangs = source.faults.filter(({ kind }) => kind === 'hangOnce' || kind === 'drop');
-  const allowedMs = 2 * limits.pollMs + 8 * source.tookMs + 1_500 + 4_000 * hangs.length;
+  const restMs = (scenario.shape === 'metricExporter' ? REST_FACTORS.onlyEvidence : REST_FACTORS.usual) * source.tookMs;
+  const allowedMs = 2 * limits.pollMs + 8 * source.tookMs + 1_500 + 4_000 * hangs.length + restMs;
   const fromMs = endMs - allowedMs;
   // Nothing is read next to a read that hangs unless a scrape waits.
   const isAsked = scrapers.some((each) => each.intervalMs <= 2_000 && each.firstMs < fromMs && each.untilMs > endMs);

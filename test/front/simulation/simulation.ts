@@ -137,6 +137,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
       url: new URL('http://localhost:8000/metrics'),
       metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
       selectors: [{ name: SELECTED, labels: [] }],
+      isOnlyEvidence: scenario.shape === 'metricExporter',
       isPushed: true,
       pollMs: scenario.limits.pollMs,
       clock: world,

@@ -1,0 +1,26 @@
+// How long main is left alone after a read.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addCost, findRestFactor, findRestMs, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
+
+const { usual, onlyEvidence, spared } = REST_FACTORS;
+
+test('findRestFactor() is one percent, five where only a page shows the end, 0.3 beside a hook', () => {
+  const factors = [findRestFactor(false, false), findRestFactor(true, true), findRestFactor(false, true)];
+  assert.deepEqual(factors, [usual, onlyEvidence, spared]);
+});
+
+for (const [what, tookMs, expected] of [
+  ['nothing was read', [], 0],
+  ['a first read was quick', [13], 1_300],
+  ['a first read was slow: the next one shows whether its page is', [900], 5_000],
+  ['one of two was slow', [900, 13], 1_300],
+  ['all are slow', [900, 900, 900], 90_000],
+  ['two of five were slow', [13, 13, 13, 900, 900], 1_300],
+  ['the page has grown', [13, 13, 13, 30, 30, 30], 3_000],
+] as const) {
+  test(`findRestMs() where ${what}`, () => {
+    assert.equal(findRestMs(tookMs.reduce(addCost, []), usual), expected);
+  });
+}
