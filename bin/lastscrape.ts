@@ -3,6 +3,7 @@
 
 import { main } from '../src/main.ts';
 import { endProcess, hasThreadCall, readExitCode } from '../src/run/end-process.ts';
+import { hasMissedSigterm } from '../src/run/host.ts';
 
 // A closed stdout must not end the job (EPIPE).
 process.stdout.on('error', () => {});
@@ -10,6 +11,8 @@ process.stderr.on('error', () => {});
 
 const exitCode = readExitCode(process.argv.slice(2));
 if (exitCode !== null) process.exit(exitCode);
+
+const isTerminated = hasMissedSigterm();
 
 main({
   env: process.env,
@@ -20,6 +23,7 @@ main({
   onSignal: (listener) => {
     process.on('SIGTERM', () => listener('SIGTERM'));
     process.on('SIGINT', () => listener('SIGINT'));
+    if (isTerminated) listener('SIGTERM');
   },
   onUncaught: (listener) => {
     process

@@ -3,6 +3,7 @@
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
 import {
+  findSignalEntry,
   type Kinds,
   type Misconfigured,
   type OwnProcess,
@@ -36,6 +37,7 @@ export const KINDS: Kinds = {
 /** What the command line may be, by what people write. */
 const OPTIONS = {
   '--check': ['--check', 'check'],
+  '--ready': ['--ready', 'ready'],
   '--version': ['--version', '-v', '-V', 'version'],
   '--help': ['--help', '-h', 'help'],
   explain: ['explain', '--explain'],
@@ -57,7 +59,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     const must =
       option === 'explain'
         ? '"explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"'
-        : 'empty, --check, --version, --help or explain';
+        : 'empty, --check, --ready, --version, --help or explain';
     host.stderr(`Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be ${must}\n`);
     return exitWith(EXIT.usage);
   }
@@ -72,6 +74,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     return exitWith(EXIT.done);
   }
   if (option === '--check') return guard(host, printBug(host), () => checkInTime(host, kinds));
+  if (option === '--ready') return guard(host, printBug(host), () => awaitFront(host, kinds));
   const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
   return guard(host, onBug, () => watchMain(host, kinds));
 }
@@ -101,6 +104,21 @@ async function checkInTime(host: Host, kinds: Kinds): Promise<Exit> {
   const code = await waitUnless(check(host, kinds, pod, first), { signal: first });
   const isClosed = await closeInTime(pod, first);
   return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
+}
+
+/** `--ready`, until a signal. In a container whose mistakes must not stop main it never fails. */
+async function awaitFront(host: Host, kinds: Kinds): Promise<Exit> {
+  const { first } = listenForSignals(host);
+  const own = { ...host, pod: openPodSource(host.env) };
+  const result = readConfig(host.env, kinds, own);
+  const { findFrontProblem } = await import('./check/ready.ts');
+  const problem = 'config' in result ? await findFrontProblem(result.config.front, first) : result.problems.join('\n');
+  if (problem === null) return exitWith(EXIT.done);
+  host.stderr(`${problem}\n`);
+  const unreadable = 'config' in result ? [] : result.unreadable;
+  const mayFail =
+    !readReportSettings(host.env).isExitZero && findSignalEntry(host.env, unreadable, kinds, own) === null;
+  return exitWith(mayFail ? EXIT.misconfigured : EXIT.done);
 }
 
 /** Prints what a run would do, or what is wrong. @returns the exit code */
@@ -136,7 +154,11 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
     reportMisconfigured(host, end);
     const { isExitZero, unreadable } = end;
     end = exitWith(EXIT.misconfigured);
-    if (isExitZero) end = await outlastMain(host, readFallbackConfig(host.env, unreadable, kinds, own), signals);
+    // A native sidecar that ends is started again, and while that goes on main may never be.
+    if (isExitZero || findSignalEntry(host.env, unreadable, kinds, own) !== null) {
+      const waited = await outlastMain(host, readFallbackConfig(host.env, unreadable, kinds, own), signals);
+      end = { ...waited, code: isExitZero ? waited.code : EXIT.misconfigured };
+    }
   }
   const isClosed = await closeInTime(pod, signals.second);
   return { code: end.code, isUrgent: end.isUrgent || !isClosed };

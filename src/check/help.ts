@@ -17,9 +17,10 @@ export function formatHelp({ conditions, targets }: Kinds): string {
   return [
     "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
     '',
-    'Usage: lastscrape [--check | --version | --help | explain [--json]]',
+    'Usage: lastscrape [--check | --ready | --version | --help | explain [--json]]',
     '  (no argument)  watch, hold, quit, exit',
     '  --check        read the environment, print the plan and what is found now, exit',
+    '  --ready        wait until the lastscrape of this pod listens at LASTSCRAPE_FRONT, 5 s at most, exit',
     '  --version, -v  print version, commit and the version of Node, exit',
     '  --help, -h     print this, exit',
     "  explain        read a pod's or a Job's JSON from stdin, print what keeps it from completing and the fix, exit:",

@@ -159,9 +159,8 @@ export function readFallbackConfig(
   kinds: Kinds,
   program: OwnProcess,
 ): Config {
-  const isReadable = !unreadable.includes('LASTSCRAPE_DONE_WHEN');
-  const signal = findSignalEntry(env['LASTSCRAPE_DONE_WHEN'] ?? '', isReadable, kinds, program);
-  const isGuess = signal === null && !isReadable;
+  const signal = findSignalEntry(env, unreadable, kinds, program);
+  const isGuess = signal === null && unreadable.includes('LASTSCRAPE_DONE_WHEN');
   const dropped = new Set(unreadable);
   const forced: Record<string, string> = {
     ...(signal === null ? {} : { LASTSCRAPE_DONE_WHEN: signal }),
@@ -187,17 +186,28 @@ export function readFallbackConfig(
   }
 }
 
-/** The entry that makes a signal main's end, even mistyped if the text is unreadable; null: no entry does. */
-function findSignalEntry(text: string, isReadable: boolean, kinds: Kinds, { pid, pod }: OwnProcess): string | null {
+/**
+ * The entry that makes a signal main's end, even mistyped if DONE_WHEN is unreadable, or in a variable whose name is
+ * mistyped; null: no entry does.
+ */
+export function findSignalEntry(
+  env: Environment,
+  unreadable: readonly string[],
+  kinds: Kinds,
+  { pid, pod }: OwnProcess,
+): string | null {
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
   const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));
-  for (const entry of text.split(isReadable ? ',' : /[,;\s]+/)) {
-    const written = entry.trim();
-    const meant = (isReadable ? null : suggestCondition(written, plainKinds)) ?? written;
-    const parsed = parseCondition(meant, readKinds);
-    if ('value' in parsed && parsed.value.isSignal === true) return meant;
-  }
-  return null;
+  const isSignal = (entry: string) => {
+    const parsed = parseCondition(entry, readKinds);
+    return 'value' in parsed && parsed.value.isSignal === true;
+  };
+  const name = 'LASTSCRAPE_DONE_WHEN';
+  const isReadable = !unreadable.includes(name);
+  const split = (text = '', separator: string | RegExp = ',') => text.split(separator).map((each) => each.trim());
+  const written = split(env[name], isReadable ? ',' : /[,;\s]+/);
+  const meant = isReadable ? written : written.map((each) => suggestCondition(each, plainKinds) ?? each);
+  return [...meant, ...unreadable.flatMap((each) => split(env[each]))].find(isSignal) ?? null;
 }
 
 function readText(env: Environment, variable: Pick<Variable, 'name' | 'default'>): { text: string; isSet: boolean } {

@@ -1,6 +1,7 @@
 // What a run needs of its process: environment, streams, signals, clocks. bin/ fills it with the real
 // process, a test with its own.
 
+import { readFileSync } from 'node:fs';
 import type { Environment } from '../base/parse.ts';
 import type { SignalName } from '../decide/model.ts';
 
@@ -66,4 +67,18 @@ export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signal
     }
   });
   return signals;
+}
+
+/**
+ * Whether SIGTERM came while Node started, as it does where a pod's main ends at once: Node's own handler resets the
+ * signal's disposition, and raises it again, which does nothing to PID 1 (seen, Node 24.21.0).
+ */
+export function hasMissedSigterm(): boolean {
+  const SIGTERM_BIT = 1n << 14n;
+  try {
+    const [, caught] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
+    return caught !== undefined && (BigInt(`0x${caught}`) & SIGTERM_BIT) === 0n;
+  } catch {
+    return false;
+  }
 }

@@ -297,7 +297,7 @@ test('a livenessProbe of the front goes on while a target is quitting, and a scr
 test('a port that is taken: exit code 78, and what to do', async () => {
   const taken = await openPort();
   const { code, stderr, stdout } = await startWatcher({
-    LASTSCRAPE_DONE_WHEN: 'sigterm',
+    LASTSCRAPE_DONE_WHEN: 'port:1',
     LASTSCRAPE_FRONT: `127.0.0.1:${taken.port}`,
   }).ended;
   taken.close();

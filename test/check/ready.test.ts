@@ -1,0 +1,154 @@
+// Whatever is set wrongly, the pod's main starts: lastscrape, as a native sidecar, does not end before its signal, and
+// --ready, by which the kubelet holds main back, does not fail. Every variable, every kind of wrong value.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { findFrontProblem } from '../../src/check/ready.ts';
+import { listVariables } from '../../src/config/config.ts';
+import type { SignalName } from '../../src/decide/model.ts';
+import { KINDS, main } from '../../src/main.ts';
+import type { Host } from '../../src/run/host.ts';
+import { makeFolder } from '../support/folder.ts';
+import { openPort } from '../support/watcher.ts';
+
+const folder = makeFolder();
+
+type Env = Readonly<Record<string, string>>;
+
+/** A process with these variables; `said` is resolved when it has said what it does, or what is wrong. */
+function openHost(env: Env, argv: readonly string[] = []) {
+  const said = Promise.withResolvers<void>();
+  const out = { stderr: '', signal: (_: SignalName): void => {} };
+  const host: Host = {
+    env: { LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'), ...env },
+    argv,
+    stdin: () => assert.fail('stdin is not read'),
+    stdout: () => said.resolve(),
+    stderr: (text) => {
+      out.stderr += text;
+      said.resolve();
+    },
+    onSignal: (listener) => {
+      out.signal = listener;
+    },
+    onUncaught: () => {},
+    pid: 1,
+    kill: () => assert.fail('no signal'),
+    nodeVersion: '24.0.0',
+    nowMs: () => performance.now(),
+    wallMs: () => Date.now(),
+  };
+  return { host, out, said: said.promise };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = await openPort();
+  server.close();
+  await once(server, 'close');
+  return server.port;
+}
+
+/** Runs lastscrape with these variables, asks whether main may start, and ends it. @returns why it may not */
+async function findObstacle(env: Env): Promise<string | null> {
+  const { host, out, said } = openHost(env);
+  const state = { ended: null as number | null };
+  const run = main(host).then(({ code }) => {
+    state.ended = code;
+  });
+  await said;
+  // What would end at once has ended by then.
+  for (let count = 0; count < 50; count++) await turn();
+  const endedWith = state.ended;
+  const ready = openHost(env, ['--ready']);
+  const { code } = endedWith === null ? await main(ready.host) : { code: 0 };
+  out.signal('SIGTERM');
+  out.signal('SIGTERM');
+  await run;
+  if (endedWith !== null) return `it ended with ${endedWith}: ${out.stderr}`;
+  return code === 0 ? null : `--ready ended with ${code}: ${ready.out.stderr}`;
+}
+
+/** What the policies and manifests set. */
+async function readGivenVariables(): Promise<Env> {
+  return {
+    LASTSCRAPE_METRICS_URL: 'http://localhost:1/metrics',
+    LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}`,
+    LASTSCRAPE_DONE_WHEN: 'sigterm',
+    LASTSCRAPE_POLL: '250ms',
+    LASTSCRAPE_TERMINATION_GRACE: '95s',
+  };
+}
+
+const VALUES = [
+  'x',
+  '-1',
+  '0',
+  '1ms',
+  '1e99',
+  'true',
+  'yes',
+  'None',
+  'sigterm',
+  'port:1',
+  'http://localhost',
+  '{{ a }}',
+  'a\nb',
+  'ü,,',
+];
+
+for (const { name } of listVariables(KINDS)) {
+  test(`${name} with a wrong value: main starts`, async () => {
+    // A main that another condition describes is not a native sidecar's.
+    const values =
+      name === 'LASTSCRAPE_DONE_WHEN' ? ['sigtrem', 'SIGTERM', 'sigterm:30s', 'term', 'sigterm;x'] : VALUES;
+    const given = await readGivenVariables();
+    const fronts = name === 'LASTSCRAPE_METRICS_URL' ? [`http://${given['LASTSCRAPE_FRONT']}/metrics`] : [];
+    for (const value of [...values, ...fronts]) {
+      assert.equal(await findObstacle({ ...given, [name]: value }), null, value);
+    }
+  });
+
+  test(`${name} by a mistyped name: main starts`, async () => {
+    const { [name]: value = '2', ...given } = await readGivenVariables();
+    const [, first = '', rest = ''] = /^(LASTSCRAPE_.)(.*)$/.exec(name) ?? [];
+    const swapped = `${first}${rest.slice(1, 2)}${rest.slice(0, 1)}${rest.slice(2)}`;
+    for (const wrong of [`${name}S`, name.replace('LASTSCRAPE', 'LASTSCAPE'), name.toLowerCase(), swapped]) {
+      assert.equal(await findObstacle({ ...given, [wrong]: value }), null, wrong);
+    }
+  });
+}
+
+test('a front whose port is taken: lastscrape stays, and main waits no longer than --ready does', async () => {
+  const taken = await openPort();
+  const env = { ...(await readGivenVariables()), LASTSCRAPE_FRONT: `127.0.0.1:${taken.port}` };
+  assert.equal(await findObstacle(env), null);
+  taken.close();
+});
+
+test('findFrontProblem() waits for a front that comes late, not longer than it is told, and not after a signal', async () => {
+  const port = await findFreePort();
+  const front = { host: '127.0.0.1', port, text: String(port) };
+  const never = new AbortController().signal;
+  const why = `Cannot reach the front at 127.0.0.1:${port}: refused; is lastscrape in this pod?`;
+  assert.equal(await findFrontProblem(front, never, 0), why);
+  assert.match((await findFrontProblem(front, AbortSignal.abort('interrupted'))) ?? '', /^Cannot reach the front at /);
+  const waited = findFrontProblem(front, never, 60_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  assert.equal(await waited, null);
+  server.close();
+});
+
+test('--ready outside of a lastscrape container fails where nothing listens, or where it is not said', async () => {
+  const env = { LASTSCRAPE_FRONT: 'none' };
+  const none = openHost(env, ['--ready']);
+  assert.equal((await main(none.host)).code, 78);
+  assert.equal(none.out.stderr, 'Cannot wait for the front: LASTSCRAPE_FRONT is not set\n');
+  const wrong = openHost({ LASTSCRAPE_FRONT: 'x' }, ['--ready']);
+  assert.equal((await main(wrong.host)).code, 78);
+  assert.match(wrong.out.stderr, /^Cannot read LASTSCRAPE_FRONT: /);
+});
