@@ -41,8 +41,18 @@ const OPTIONS = {
   '--version': ['--version', '-v', '-V', 'version'],
   '--help': ['--help', '-h', 'help'],
   explain: ['explain', '--explain'],
+  keep: ['keep'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 const OPTION_NAMES = Object.keys(OPTIONS) as readonly (keyof typeof OPTIONS)[];
+
+/** What may follow `keep`. */
+const KEEP_ARGUMENTS: readonly (string | undefined)[] = [undefined, '--check', '--help'];
+
+/** What a command line must be that begins with one of these. */
+const MUST: Readonly<Record<string, string>> = {
+  explain: '"explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"',
+  keep: '"keep", "keep --check" or "keep --help"',
+};
 
 /** Runs lastscrape; never rejects. `kinds`: the tables above, others for tests. */
 export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
@@ -55,11 +65,11 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
       return exitWith(await runExplain(host, kinds, argv.length > 1));
     });
   }
+  if (option === 'keep' && argv.length <= 2 && KEEP_ARGUMENTS.includes(argv[1])) {
+    return guard(host, printBug(host), async () => (await import('./keeper/keep.ts')).runKeep(host, argv[1]));
+  }
   if (argv.length > 1 || option === undefined) {
-    const must =
-      option === 'explain'
-        ? '"explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"'
-        : 'empty, --check, --ready, --version, --help or explain';
+    const must = MUST[option ?? ''] ?? 'empty, --check, --ready, --version, --help, explain or keep';
     host.stderr(`Cannot read the command line: it is ${JSON.stringify(argv.join(' '))}; must be ${must}\n`);
     return exitWith(EXIT.usage);
   }

@@ -46,6 +46,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
     from: ['base', 'config', 'decide', 'front', 'observe', 'pod', 'quit', 'snapshot', 'tell'],
     why: 'one run is made of the parts below it',
   },
+  keeper: {
+    from: ['base', 'config', 'decide', 'front', 'pod', 'snapshot/packing', 'run/host'],
+    why: "pages of others are kept and served by the front's server; for how long is decided in decide/",
+  },
   check: {
     from: ['base', 'config', 'decide', 'front', 'observe', 'pod', 'quit', 'run', 'tell'],
     why: 'it looks at what a run would go by, and changes nothing',
@@ -78,6 +82,7 @@ const LAWS: Readonly<Record<string, readonly string[]>> = {
   serve: [],
   quit: [],
   report: ['run', 'serve', 'quit'],
+  keep: ['serve'],
 };
 
 test('each law of decide/ knows only those below it, and what they share knows none but by its types', () => {
@@ -197,7 +202,7 @@ test('packages: undici in base/net, the parser in exposition, YAML where it is l
 });
 
 test('the front, what is kept and what notifies others is loaded only where it is switched on, and nothing else has a server or zlib', () => {
-  const late = ['front', 'snapshot', 'tell'];
+  const late = ['front', 'keeper', 'snapshot', 'tell'];
   const before = imports.filter(
     ({ from, to, isType, isDynamic }) =>
       !late.includes(findFolder(from)) && late.includes(findFolder(to)) && !isType && !isDynamic,

@@ -17,7 +17,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
   return [
     "lastscrape: holds a Job's pod until Prometheus has taken its last scrape, then stops the helper containers",
     '',
-    'Usage: lastscrape [--check | --ready | --version | --help | explain [--json]]',
+    'Usage: lastscrape [--check | --ready | --version | --help | explain [--json] | keep [--check | --help]]',
     '  (no argument)  watch, hold, quit, exit',
     '  --check        read the environment, print the plan and what is found now, exit',
     '  --ready        wait until the lastscrape of this pod listens at LASTSCRAPE_FRONT, 5 s at most, exit',
@@ -25,6 +25,7 @@ export function formatHelp({ conditions, targets }: Kinds): string {
     '  --help, -h     print this, exit',
     "  explain        read a pod's or a Job's JSON from stdin, print what keeps it from completing and the fix, exit:",
     '                 kubectl get pod NAME --output=json | lastscrape explain [--json]',
+    '  keep           keep the last numbers of pods that hand over until Prometheus has scraped them: see keep --help',
     '',
     'Variables, with their defaults; an empty value means "not set":',
     ...variables,

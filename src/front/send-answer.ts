@@ -1,10 +1,9 @@
 // Sends an answer, plain or packed, at the client's pace within a limit. Half of it never looks whole.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream';
-import zlib from 'node:zlib';
 import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
+import { compress, HAS_ZSTD } from '../snapshot/packing.ts';
 import type { Connection } from './connections.ts';
 
 /**
@@ -146,22 +145,6 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
     leftMs -= clock.nowMs() - beganAtMs;
     if (why !== null) return Promise.reject(why);
   };
-}
-
-/** Since Node 22.15. */
-const HAS_ZSTD = 'createZstdCompress' in zlib;
-
-/** A piece changes once the next is asked for: it must be packed by then. */
-const ONE_BY_ONE = { writableHighWaterMark: 1 };
-
-/** Level 1, the cheapest: most expositions shrink to a tenth. */
-function compress(pieces: AsyncIterable<Uint8Array>, encoding: 'zstd' | 'gzip'): AsyncIterable<Uint8Array> {
-  const { ZSTD_c_compressionLevel } = zlib.constants;
-  const packer =
-    encoding === 'gzip'
-      ? zlib.createGzip({ level: 1, ...ONE_BY_ONE })
-      : zlib.createZstdCompress({ params: { [ZSTD_c_compressionLevel]: 1 }, ...ONE_BY_ONE });
-  return pipeline(pieces, packer, () => {});
 }
 
 /** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */

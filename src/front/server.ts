@@ -170,16 +170,27 @@ export function openRoutes<Answer extends ScrapeAnswer>(
 }
 
 /** Null: it is no scraper's, or no GET. */
-function describeScraper(
-  { method, headers }: IncomingMessage,
+export function describeScraper(
+  request: IncomingMessage,
   connection: Connection,
   connections: Connections,
   startedAtMs: number,
 ): ScraperRequest | null {
+  const { method, headers } = request;
   const agent = headers['user-agent'] ?? '';
   if (method !== 'GET' || !isScraper({ hasTimeoutHeader: SCRAPE_TIMEOUT_HEADER in headers, agent })) return null;
+  return describeClient(request, connection, connections, startedAtMs);
+}
+
+/** Whose request it is, as a scraper is told from others. */
+export function describeClient(
+  { headers }: IncomingMessage,
+  connection: Connection,
+  connections: Connections,
+  startedAtMs: number,
+): ScraperRequest {
   const { address } = connection;
-  connection.scraperAgent = agent.slice(0, AGENT_LENGTH_MAX);
+  connection.scraperAgent = (headers['user-agent'] ?? '').slice(0, AGENT_LENGTH_MAX);
   const others = connections
     .list()
     .filter((other) => other !== connection && other.address === address)

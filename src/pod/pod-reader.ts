@@ -1,12 +1,18 @@
 // Reads this pod from the API server, or reuses an answer: pod-request.ts decides which, and what a failure
 // means. Imported only if a condition needs it: TLS comes with it.
 
-import { readFileSync } from 'node:fs';
-import { dialTls, type Trust } from '../base/net/dial-tls.ts';
-import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
 import { type Environment, readVariable } from '../base/parse.ts';
-import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
+import {
+  ACCOUNT_FOLDER,
+  type AddressProblem,
+  type ApiAnswer,
+  type ApiServer,
+  findApiServer,
+  openApiClient,
+  readText,
+  toProblem,
+} from './api-server.ts';
 import {
   chooseCheckPauseMs,
   choosePodAnswer,
@@ -19,15 +25,9 @@ import {
 } from './pod-request.ts';
 import { type OwnContainer, type Pod, readOwnContainer, readPod, readStatusMessage } from './pod-status.ts';
 
-/** Kubernetes's objective is 99 % of such requests within 1 s (kubernetes/community, "API call latency"). */
-const REQUEST_TIMEOUT_MS = 3_000;
-/** A pod has about ten KB, with many containers and managers a hundred; etcd takes 1.5 MB at most. */
-export const BODY_MAX_BYTES = 1024 * 1024;
-
 /** Where a container finds what Kubernetes mounts, and the rest of the outside world. */
 const POD_ENVIRONMENT = {
-  /** Of token, ca.crt and namespace (documentation, "Accessing the Kubernetes API from a Pod"). */
-  accountFolder: '/var/run/secrets/kubernetes.io/serviceaccount',
+  accountFolder: ACCOUNT_FOLDER,
   mountInfoPath: '/proc/self/mountinfo',
   /** Monotonic. */
   nowMs: () => performance.now(),
@@ -52,7 +52,7 @@ export type PodReader = ReturnType<typeof openPodReader>;
 export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
-  const client = openClient();
+  const client = openApiClient();
   let newest: ReadPod | null = null;
   let failure: FailedPodRequest | null = null;
   let readCount = 0;
@@ -65,7 +65,8 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
     const notAsked = { kind: 'failed', retryAtMs: null, failedCount } as const;
     const address = findPodAddress(env, accountFolder);
     if ('problem' in address) return { ...notAsked, ...address, isLasting: true };
-    const answer = await client.get(address, signal);
+    const path = `/api/v1/namespaces/${address.namespace}/pods/${address.pod}`;
+    const answer = await client.ask(address, { method: 'GET', path }, signal);
     // Ended by the caller: it says nothing of the server.
     if (answer.result.kind === 'failed' && signal?.aborted) {
       return { ...notAsked, why: answer.result.why, problem: null, isLasting: false };
@@ -105,7 +106,7 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
 }
 
 function readAnswer(
-  { result, body, distrust }: Answer,
+  { result, body, distrust }: ApiAnswer,
   own: OwnContainer | null,
 ): { readonly pod: Pod } | PodRequestFailure {
   if (distrust !== null) return { kind: 'distrusted', code: distrust };
@@ -118,117 +119,25 @@ function readAnswer(
   return own !== null && read.pod.uid !== own.podUid ? { kind: 'anotherPod' } : read;
 }
 
-type Answer = {
-  readonly result: ExchangeResult;
-  readonly body: string;
-  /** From the header Retry-After; 0 without one. */
-  readonly retryAfterMs: number;
-  /** Node's code, if the server's certificate was rejected. */
-  readonly distrust: string | null;
-};
-
-/** One GET at a time over one TLS connection. */
-function openClient() {
-  let exchange: Exchange | null = null;
-  const trust: Trust = { authorities: '', distrust: null };
-  const dial = dialTls(trust);
-
-  async function send(address: PodAddress, token: string, signal?: AbortSignal): Promise<Answer> {
-    trust.authorities = address.ca;
-    trust.distrust = null;
-    exchange ??= openExchange(new URL(address.origin), dial);
-    const pieces: Uint8Array[] = [];
-    let sizeBytes = 0;
-    let retryAfterMs = 0;
-    const keep = (piece: Uint8Array) => {
-      sizeBytes += piece.length;
-      pieces.push(Uint8Array.from(piece));
-      return sizeBytes <= BODY_MAX_BYTES;
-    };
-    const result = await exchange.send({
-      method: 'GET',
-      path: `/api/v1/namespaces/${address.namespace}/pods/${address.pod}`,
-      headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': USER_AGENT },
-      timeoutMs: REQUEST_TIMEOUT_MS,
-      signal,
-      onAnswer(_, headers) {
-        retryAfterMs = readRetryAfter(headers, Date.now());
-      },
-      onBody: keep,
-      onOtherBody: keep,
-    });
-    return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs, distrust: trust.distrust };
-  }
-
-  return {
-    /** Asks once, and again if the kept connection had ended or the token was just renewed; never rejects. */
-    async get(address: PodAddress, signal?: AbortSignal): Promise<Answer> {
-      const answer = await send(address, address.token, signal);
-      if (answer.result.kind === 'dropped') return send(address, address.token, signal);
-      if (answer.result.kind !== 'answered' || answer.result.status !== 401) return answer;
-      const token = readToken(address.tokenPath);
-      return token === '' || token === address.token ? answer : send(address, token, signal);
-    },
-    close: async () => exchange?.close(),
-  };
-}
-
-/** The pod, where to ask for it, with which token, and whom to trust. */
-type PodAddress = PodRequest & {
-  readonly token: string;
-  /** The certificate authorities of the API server, as PEM. */
-  readonly ca: string;
-};
+/** The pod, and where and how to ask for it. */
+type PodAddress = PodRequest & ApiServer;
 
 /** The names of objects (documentation, "Object Names and IDs"): nothing that could end a path. */
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** `why`: what is; `problem`: what is; what to do. */
-type AddressProblem = { readonly why: string; readonly problem: string };
-
-/** Reads the address, for each request: the kubelet renews the token. */
+/** Reads the address, for each request. */
 function findPodAddress(env: Environment, accountFolder: string): PodAddress | AddressProblem {
-  const host = readVariable(env, 'KUBERNETES_SERVICE_HOST');
-  if (host === '') return toProblem('KUBERNETES_SERVICE_HOST is not set', 'this must run in a pod of Kubernetes');
-  const port = readVariable(env, 'KUBERNETES_SERVICE_PORT') || '443';
-  const url = URL.parse(`https://${host.includes(':') ? `[${host}]` : host}:${port}`);
-  if (url === null) {
-    return toProblem(`KUBERNETES_SERVICE_HOST and _PORT are "${host}" and "${port}"`, 'must be a host and a port');
-  }
-  const tokenPath = `${accountFolder}/token`;
-  const token = readToken(tokenPath);
-  const ca = readText(`${accountFolder}/ca.crt`);
-  if (token === '' || ca === null) {
-    const advice = 'remove automountServiceAccountToken: false from the pod or its account';
-    return toProblem(`no service account is mounted at ${accountFolder}`, advice);
-  }
+  const server = findApiServer(env, accountFolder);
+  if ('problem' in server) return server;
   const namespace = readVariable(env, 'POD_NAMESPACE') || (readText(`${accountFolder}/namespace`)?.trim() ?? '');
   if (!OBJECT_NAME.test(namespace)) return describeBadName('POD_NAMESPACE', namespace, 'namespace');
   const pod = readVariable(env, 'POD_NAME') || readVariable(env, 'HOSTNAME');
   if (!OBJECT_NAME.test(pod)) return describeBadName('POD_NAME', pod, 'name');
-  return { origin: url.origin, namespace, pod, token, tokenPath, ca, account: readAccount(token) };
-}
-
-/** The token as mounted now; blank if it cannot be read. */
-function readToken(tokenPath: string): string {
-  return readText(tokenPath)?.trim() ?? '';
-}
-
-/** The text of a file; null if it cannot be read. */
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
+  return { ...server, namespace, pod, account: readAccount(server.token) };
 }
 
 function describeBadName(variable: string, text: string, field: string): AddressProblem {
   return toProblem(`${variable} is "${text}"`, `set it from metadata.${field} by fieldRef`);
-}
-
-function toProblem(why: string, advice: string): AddressProblem {
-  return { why, problem: `${why}; ${advice}` };
 }
 
 /** `NAMESPACE:NAME` from the subject of a JWT, which is no secret; null if it cannot be read. */

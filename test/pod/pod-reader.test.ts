@@ -3,13 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
-import {
-  BODY_MAX_BYTES,
-  openPodReader,
-  type PodEnvironment,
-  type PodReader,
-  type PodReadResult,
-} from '../../src/pod/pod-reader.ts';
+import { BODY_MAX_BYTES } from '../../src/pod/api-server.ts';
+import { openPodReader, type PodEnvironment, type PodReader, type PodReadResult } from '../../src/pod/pod-reader.ts';
 import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';

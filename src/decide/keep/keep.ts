@@ -1,0 +1,223 @@
+// The rules of `lastscrape keep`: how long a page is listed and answered, which room it may take, and which of
+// its formats a scrape gets. Pure.
+
+import { takesFormat } from '../serve/pages.ts';
+import { addRequest, type FrontFacts, NO_SCRAPERS, type ScraperRequest } from '../serve/scrapers.ts';
+
+/** A page is listed for at least this long: Prometheus takes up new targets only some seconds after it asked. */
+const LISTED_MIN_MS = 60_000;
+/** Once one Prometheus has scraped it, another that asks for targets is waited for no longer: another shard. */
+const OTHERS_MAX_MS = 300_000;
+/** A page that nothing scrapes is forgotten then. */
+const LISTED_MAX_MS = 3_600_000;
+/** The default of `refresh_interval` (Prometheus documentation, "http_sd_config"). */
+const REFRESH_DEFAULT_MS = 60_000;
+const REFRESH_MAX_MS = 3_600_000;
+/** Prometheus's discovery passes changes on every 5 s, and its scrape manager takes them every 5 s. */
+const REFRESH_DELAY_MS = 10_000;
+/** A page is answered for this many refreshes after it left the list, or a late scrape would set `up` to 0. */
+const ANSWERED_REFRESHES = 2;
+/** A Prometheus that has been silent for more of its refreshes is gone. */
+const LIVING_REFRESHES = 2.5;
+
+/** Every Prometheus that asks for targets, and how often each does, by its id. */
+export type Discovery = { readonly askers: FrontFacts; readonly refreshesMs: ReadonlyMap<number, number> };
+
+export const NO_DISCOVERY: Discovery = { askers: NO_SCRAPERS, refreshesMs: new Map() };
+
+/** After a request for targets. `refreshMs`: from its header; null without one. */
+export function addDiscovery(before: Discovery, request: ScraperRequest, refreshMs: number | null): Discovery {
+  const { front: askers, scraper } = addRequest(before.askers, request);
+  const known = askers.scrapers.map(({ id }) => [id, before.refreshesMs.get(id) ?? REFRESH_DEFAULT_MS] as const);
+  const usedMs = Math.min(refreshMs ?? REFRESH_DEFAULT_MS, REFRESH_MAX_MS);
+  return { askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
+}
+
+/** Who still asks for targets: how many of each name, and the longest refresh. */
+export type Living = { readonly counts: ReadonlyMap<string, number>; readonly refreshMs: number };
+
+/** Those that have asked lately. */
+export function findLivingAskers({ askers, refreshesMs }: Discovery, nowMs: number): Living {
+  const counts = new Map<string, number>();
+  let refreshMs = 0;
+  for (const { id, lastAtMs, ...client } of askers.scrapers) {
+    const ownMs = refreshesMs.get(id) ?? REFRESH_DEFAULT_MS;
+    if (nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS) continue;
+    const name = nameClient(client);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    refreshMs = Math.max(refreshMs, ownMs);
+  }
+  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS };
+}
+
+/** By what a request for targets and a scrape are of the same Prometheus. */
+export function nameClient({ address, agent }: Pick<ScraperRequest, 'address' | 'agent'>): string {
+  return `${address} ${agent}`;
+}
+
+/** What the rules know of a page. `takes`: how often each client has scraped it whole. */
+export type PageLife =
+  | { readonly kind: 'listed'; readonly sinceMs: number; readonly takes: ReadonlyMap<string, number> }
+  /** No longer listed, and answered until then. */
+  | { readonly kind: 'answered'; readonly untilMs: number };
+
+/** Why a page left the list: it was scraped, or nothing scraped it for an hour. */
+export type PageEnd = 'taken' | 'expired';
+
+/** A page that has just been handed over, or read back. */
+export function beginPage(nowMs: number): PageLife {
+  return { kind: 'listed', sinceMs: nowMs, takes: new Map() };
+}
+
+/** After a scrape that got it whole. */
+export function addTake(life: PageLife, client: string): PageLife {
+  if (life.kind !== 'listed') return life;
+  return { ...life, takes: new Map([...life.takes, [client, (life.takes.get(client) ?? 0) + 1]]) };
+}
+
+/** What a page is at `nowMs`; `life` null: forget it. `end`: it left the list just now, and why. */
+export function advancePage(
+  life: PageLife,
+  { living, nowMs, isStopping }: { readonly living: Living; readonly nowMs: number; readonly isStopping: boolean },
+): { readonly life: PageLife | null; readonly end: PageEnd | null } {
+  if (life.kind === 'answered') return { life: nowMs >= life.untilMs ? null : life, end: null };
+  const end = findEnd(life, living, nowMs, isStopping ? 0 : LISTED_MIN_MS);
+  if (end === null) return { life, end };
+  const untilMs = nowMs + ANSWERED_REFRESHES * living.refreshMs + REFRESH_DELAY_MS;
+  return { life: { kind: 'answered', untilMs }, end };
+}
+
+function findEnd(
+  { sinceMs, takes }: Extract<PageLife, { readonly kind: 'listed' }>,
+  { counts }: Living,
+  nowMs: number,
+  minMs: number,
+): PageEnd | null {
+  const listedMs = nowMs - sinceMs;
+  if (takes.size === 0) return listedMs >= LISTED_MAX_MS ? 'expired' : null;
+  const isByAll = counts.size > 0 && [...counts].every(([name, count]) => (takes.get(name) ?? 0) >= count);
+  return listedMs >= (isByAll ? minMs : OTHERS_MAX_MS) ? 'taken' : null;
+}
+
+/** What may be kept at most. */
+export type KeepLimits = { readonly maxBytes: number; readonly maxPages: number };
+
+/** The largest page of a hand-over, unpacked, and how many formats it may have. */
+export const PLAIN_MAX_BYTES = 64_000_000;
+export const FORMATS_MAX_COUNT = 8;
+/** Names, labels and annotations of a pod; all of those that are kept are in memory. */
+export const HEAD_MAX_BYTES = 16_384;
+const HEADS_MAX_BYTES = 16 * 1024 * 1024;
+/** No namespace may take more than this part of the room from the others. */
+const NAMESPACE_SHARE = 0.5;
+/** Hand-overs of a namespace: so many at once, and so many a second after that. */
+const BURST_COUNT = 1_200;
+const PER_SECOND = 20;
+
+/** What is taken up, in all and by each namespace. `burstCount`: what it may still hand over at `atMs`. */
+export type Room = Taken & {
+  readonly namespaces: ReadonlyMap<string, Taken & { readonly burstCount: number; readonly atMs: number }>;
+};
+/** Pages, bytes of their files, and of what is in memory of them. */
+export type Taken = { readonly pagesCount: number; readonly sizeBytes: number; readonly headBytes: number };
+
+export const NOTHING_TAKEN: Taken = { pagesCount: 0, sizeBytes: 0, headBytes: 0 };
+export const EMPTY_ROOM: Room = { ...NOTHING_TAKEN, namespaces: new Map() };
+
+/** The room once this is added, or taken away where negative. */
+export function addToRoom(room: Room, namespace: string, more: Taken, nowMs: number): Room {
+  const own = findOwn(room, namespace, nowMs);
+  const namespaces = new Map([...room.namespaces, [namespace, { ...own, ...add(own, more) }]]);
+  // A namespace without a page that handed nothing over lately is forgotten: there may be any number.
+  if (own.pagesCount + more.pagesCount === 0 && own.burstCount >= BURST_COUNT) namespaces.delete(namespace);
+  return { ...add(room, more), namespaces };
+}
+
+/** The room after one more hand-over of a namespace was begun, or why there must be none. */
+export function countHandOver(room: Room, namespace: string, nowMs: number): Room | Refusal {
+  const own = findOwn(room, namespace, nowMs);
+  if (own.burstCount < 1) return 'tooOften';
+  const less = { ...own, burstCount: own.burstCount - 1 };
+  return { ...room, namespaces: new Map([...room.namespaces, [namespace, less]]) };
+}
+
+/** Why there is no room for this; null: there is. `replaced`: what the pod handed over before. */
+export function judgeRoom(
+  room: Room,
+  { namespace, more, replaced }: { readonly namespace: string; readonly more: Taken; readonly replaced: Taken },
+  limits: KeepLimits,
+): Refusal | null {
+  const isWithin = (taken: Taken, share: number) => {
+    const next = add(taken, subtract(more, replaced));
+    return (
+      next.pagesCount <= limits.maxPages * share &&
+      next.sizeBytes <= limits.maxBytes * share &&
+      next.headBytes <= HEADS_MAX_BYTES * share
+    );
+  };
+  if (!isWithin(room, 1)) return 'full';
+  return isWithin(room.namespaces.get(namespace) ?? NOTHING_TAKEN, NAMESPACE_SHARE) ? null : 'namespaceFull';
+}
+
+function findOwn(room: Room, namespace: string, nowMs: number) {
+  const own = room.namespaces.get(namespace) ?? { ...NOTHING_TAKEN, burstCount: BURST_COUNT, atMs: nowMs };
+  const gained = (PER_SECOND * Math.max(0, nowMs - own.atMs)) / 1000;
+  return { ...own, burstCount: Math.min(BURST_COUNT, own.burstCount + gained), atMs: nowMs };
+}
+
+/** What is left of it. */
+export function subtract(one: Taken, other: Taken): Taken {
+  return add(one, {
+    pagesCount: -other.pagesCount,
+    sizeBytes: -other.sizeBytes,
+    headBytes: -other.headBytes,
+  });
+}
+
+function add(one: Taken, other: Taken): Taken {
+  return {
+    pagesCount: one.pagesCount + other.pagesCount,
+    sizeBytes: one.sizeBytes + other.sizeBytes,
+    headBytes: one.headBytes + other.headBytes,
+  };
+}
+
+/** Every reason not to take a hand-over: its status, and what the pod's log shows. The pod then holds. */
+export const REFUSALS = {
+  full: [507, 'the keeper is full'],
+  namespaceFull: [507, "this namespace takes up half of the keeper's room"],
+  storageFull: [507, "the keeper's disk is full"],
+  storageFailed: [500, "the keeper's disk cannot be written"],
+  tooOften: [429, 'this namespace hands over too often'],
+  tooLarge: [413, 'the page is too large'],
+  unreadable: [400, 'the hand-over cannot be read'],
+  unproven: [401, 'the token does not prove which pod this is'],
+  otherAddress: [403, "the connection does not come from the pod's own address"],
+  unchecked: [503, 'the token cannot be checked now'],
+  stopping: [503, 'the keeper is stopping'],
+} as const satisfies Readonly<Record<string, readonly [status: number, text: string]>>;
+export type Refusal = keyof typeof REFUSALS;
+
+/** One format of a page. `accept`: what the scrapers sent that got it. */
+export type PageFormat = { readonly accept: string; readonly contentType: string; readonly sizeBytes: number };
+
+/**
+ * Which format a scrape gets, and how many bytes stand before it: the one that this scraper got from the pod,
+ * else the richest it takes. `formats`: at least one.
+ */
+export function chooseFormat(
+  formats: readonly PageFormat[],
+  accept: string,
+): { readonly format: PageFormat; readonly fromBytes: number } {
+  const find = (type: string) => formats.findIndex(({ contentType }) => contentType.startsWith(type));
+  const wanted = [
+    formats.findIndex((each) => each.accept === accept),
+    takesFormat(accept, 'protobuf') ? find('application/vnd.google.protobuf') : -1,
+    takesFormat(accept, 'openMetrics') ? find('application/openmetrics-text') : -1,
+    find('text/plain'),
+  ].find((index) => index >= 0);
+  const index = wanted ?? 0;
+  const format = formats[index];
+  if (format === undefined) throw new Error('Bug: a page without a format');
+  return { format, fromBytes: formats.slice(0, index).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+}

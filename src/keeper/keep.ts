@@ -1,0 +1,160 @@
+// `lastscrape keep`: takes the last pages of pods that are gone, and lists each as a target until Prometheus has
+// scraped it. Opens the parts, and ends them on SIGTERM.
+
+import { wrap } from '../base/text.ts';
+import { VERSION } from '../base/version.ts';
+import { type Clock, openClock, pause, waitUnless } from '../base/waits.ts';
+import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-variables.ts';
+import { type LogEntry, MESSAGES } from '../decide/messages.ts';
+import { EXIT } from '../decide/quit/exit-codes.ts';
+import { describeListenProblem } from '../front/listen.ts';
+import { type Exit, formatTime, type Host, listenForSignals } from '../run/host.ts';
+import { openPages } from './pages.ts';
+import { openReview, type Review } from './review.ts';
+import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
+import { openStore } from './store.ts';
+
+/** How often is looked which pages are no longer listed or answered. */
+const ADVANCE_EVERY_MS = 5_000;
+/** The same while it stops: it ends once nothing is left. */
+const STOPPING_EVERY_MS = 500;
+
+/** Runs `lastscrape keep` with these arguments after `keep`. Rejects on a bug only. */
+export async function runKeep(host: Host, argument: string | undefined): Promise<Exit> {
+  if (argument === '--help') {
+    host.stdout(formatHelp());
+    return exitWith(EXIT.done);
+  }
+  const result = readKeepConfig(host.env);
+  if ('problems' in result) return misconfigured(host, result.problems);
+  return argument === '--check' ? check(host, result.config) : keep(host, result.config);
+}
+
+function formatHelp(): string {
+  const variables = KEEP_VARIABLES.flatMap(({ name, default: value, meaning }) => [
+    `  ${name}=${value}`,
+    ...wrap(meaning.replaceAll('`', ''), ' '.repeat(6), ' '.repeat(8)),
+  ]);
+  return [
+    'lastscrape keep: takes the last numbers of pods that hand over, and lists each as a target of Prometheus',
+    '(http_sd_configs) until that has scraped it, so that no pod has to wait for its last scrape',
+    '',
+    'Usage: lastscrape keep [--check | --help]',
+    '  (no argument)  serve until SIGTERM',
+    '  --check        read the environment, try folder, ports and API server, exit',
+    '  --help         print this, exit',
+    '',
+    'Variables, with their defaults; an empty value means "not set":',
+    ...variables,
+    '',
+  ].join('\n');
+}
+
+function misconfigured(host: Host, problems: readonly string[]): Exit {
+  host.stderr(`${problems.join('\n')}\n`);
+  return exitWith(EXIT.misconfigured);
+}
+
+function exitWith(code: number): Exit {
+  return { code, isUrgent: false };
+}
+
+/** Everything that a keeper has open. */
+type Opened = {
+  readonly pages: Awaited<ReturnType<typeof openPages>>;
+  readonly review: Review | null;
+  readonly servers: readonly [
+    handOver: ReturnType<typeof openHandOverServer>,
+    serve: ReturnType<typeof openServeServer>,
+  ];
+};
+
+/** Opens all parts and listens; the problems where that cannot be. */
+async function open(host: Host, config: KeepConfig, clock: Clock): Promise<Opened | { readonly problems: string[] }> {
+  const log = ({ id, fields }: LogEntry) => writeLine(host, { id, fields });
+  const store = await openStore(config.folder).catch((error: NodeJS.ErrnoException) => error);
+  if (store instanceof Error) {
+    const why = `${config.folder} gives ${store.code ?? store.message}`;
+    return { problems: [`Cannot use LASTSCRAPE_KEEPER_FOLDER: ${why}; must be a folder that this user may write`] };
+  }
+  const pages = await openPages({ store, limits: config, clock, log });
+  const review = config.auth === 'none' ? null : openReview(host.env, clock.nowMs);
+  const parts = { pages, limits: config, clock, log, prove: review?.prove ?? null };
+  const handOver = openHandOverServer(parts);
+  const servers = [handOver, openServeServer(parts, handOver.refused)] as const;
+  const places = [
+    ['LASTSCRAPE_KEEPER_LISTEN', config.listenAt, servers[0]],
+    ['LASTSCRAPE_KEEPER_SERVE', config.serveAt, servers[1]],
+  ] as const;
+  const problems: string[] = [];
+  for (const [name, { host: at, port }, server] of places) {
+    const code = await server.listen(at, port);
+    if (code !== null) problems.push(`Cannot use ${name}: ${describeListenProblem(at, port, code)}`);
+  }
+  const opened = { pages, review, servers };
+  if (problems.length === 0) return opened;
+  await close(opened);
+  return { problems };
+}
+
+async function close({ servers, review }: Opened): Promise<void> {
+  await closeServers(servers);
+  await review?.close();
+}
+
+/** Tries everything that a keeper needs, and takes nothing. */
+async function check(host: Host, config: KeepConfig): Promise<Exit> {
+  const opened = await open(host, config, openClock(host));
+  if ('problems' in opened) return misconfigured(host, opened.problems);
+  const { pagesCount, sizeBytes, corruptCount } = opened.pages.count();
+  const problem = (await opened.review?.findProblem()) ?? null;
+  await close(opened);
+  host.stdout(
+    [
+      `Takes hand-overs on port ${config.listenAt.text}, serves Prometheus on port ${config.serveAt.text}`,
+      `Keeps pages in ${config.folder}: ${pagesCount} now, ${sizeBytes} bytes; at most ${config.maxPages}, ${config.maxBytes} bytes`,
+      ...(corruptCount === 0 ? [] : [`${corruptCount} cannot be read back`]),
+      config.auth === 'none' ? 'Believes pods who they are' : 'Has the API server check who pods are',
+      '',
+    ].join('\n'),
+  );
+  if (problem === null) return exitWith(EXIT.done);
+  const advice =
+    'must be reachable, and this account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
+  return misconfigured(host, [`Cannot check tokens: ${problem}; ${advice}`]);
+}
+
+async function keep(host: Host, config: KeepConfig): Promise<Exit> {
+  const signals = listenForSignals(host);
+  const clock = openClock(host);
+  const opened = await open(host, config, clock);
+  if ('problems' in opened) return misconfigured(host, opened.problems);
+  const { pages } = opened;
+  const { listenAt, serveAt, folder, auth } = config;
+  const fields = { version: VERSION, listen: listenAt.text, serve: serveAt.text, folder, auth };
+  writeLine(host, { id: 'keeping', fields: { ...fields, pages: pages.count().pagesCount } });
+  while (!signals.first.aborted) {
+    await pause(ADVANCE_EVERY_MS, [signals.first], { clock });
+    pages.advance();
+  }
+  pages.stop();
+  const graceSeconds = config.terminationGraceMs / 1000;
+  writeLine(host, { id: 'keepStopping', fields: { pages: pages.count().pagesCount, graceSeconds } });
+  const emptied = waitUntilEmpty(pages, clock, signals.second);
+  await waitUnless(emptied, { timeoutMs: config.terminationGraceMs, signal: signals.second, clock });
+  writeLine(host, { id: 'keepStopped', fields: { pages: pages.count().pagesCount } });
+  await close(opened);
+  return { code: EXIT.done, isUrgent: true };
+}
+
+async function waitUntilEmpty({ advance, count }: Opened['pages'], clock: Clock, signal: AbortSignal): Promise<void> {
+  for (advance(); count().pagesCount > 0 && !signal.aborted; advance()) {
+    await pause(STOPPING_EVERY_MS, [signal], { clock });
+  }
+}
+
+/** Pages and hand-overs that are well are not logged: the metrics count them. */
+function writeLine({ stdout, wallMs }: Host, { id, fields }: LogEntry): void {
+  const { level, text } = MESSAGES[id];
+  stdout(`${JSON.stringify({ time: formatTime(wallMs()), level, msg: text, ...fields })}\n`);
+}

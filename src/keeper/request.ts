@@ -1,0 +1,121 @@
+// A hand-over as it comes: a line of JSON, then its pages one after the other. Trusts nothing of it.
+
+import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
+import { FORMATS_MAX_COUNT, HEAD_MAX_BYTES, PLAIN_MAX_BYTES, type Refusal } from '../decide/keep/keep.ts';
+import type { HandOver } from '../decide/keep/targets.ts';
+
+/** Why a hand-over is not taken; the message is for the pod's log. */
+export class Refused extends Error {
+  readonly reason: Refusal;
+  constructor(reason: Refusal, detail = '') {
+    super(detail);
+    this.reason = reason;
+  }
+}
+
+/** Who the pod is, where that was proven. `node`: empty where it is not known. */
+export type ProvenPod = Pick<HandOver['pod'], 'namespace' | 'name' | 'uid' | 'node'>;
+
+/** Reads the line that a body begins with, and the rest of it. @throws Refused */
+export async function readHead(
+  body: AsyncIterator<Uint8Array>,
+): Promise<{ readonly line: string; readonly rest: AsyncGenerator<Uint8Array> }> {
+  let start = Buffer.alloc(0);
+  for (;;) {
+    const endAt = start.indexOf(0x0a);
+    if (endAt >= 0 && endAt <= HEAD_MAX_BYTES) {
+      return { line: start.toString('utf8', 0, endAt), rest: readRest(start.subarray(endAt + 1), body) };
+    }
+    if (start.length > HEAD_MAX_BYTES) throw new Refused('tooLarge', `labels of more than ${HEAD_MAX_BYTES} bytes`);
+    const next = await body.next();
+    if (next.done === true) throw new Refused('unreadable', 'it ends within its first line');
+    start = Buffer.concat([start, next.value]);
+  }
+}
+
+async function* readRest(first: Uint8Array, body: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (first.length > 0) yield first;
+  for (let next = await body.next(); next.done !== true; next = await body.next()) yield next.value;
+}
+
+/** The pieces, which must be as many bytes as declared. @throws Refused */
+export async function* readExactly(pieces: AsyncIterable<Uint8Array>, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  let gotBytes = 0;
+  for await (const piece of pieces) {
+    gotBytes += piece.length;
+    if (gotBytes > sizeBytes) break;
+    yield piece;
+  }
+  if (gotBytes !== sizeBytes)
+    throw new Refused('unreadable', `${sizeBytes} bytes of pages were declared, not what came`);
+}
+
+/** The names of objects (documentation, "Object Names and IDs"). */
+const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+const UID = /^[0-9a-zA-Z-]{1,64}$/;
+const MEDIA_TYPE =
+  /^(text\/plain|application\/openmetrics-text|application\/vnd\.google\.protobuf)\s*(;[\x20-\x7e]*)?$/;
+const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
+
+/**
+ * Reads the first line. `proven`: who the pod is; null: as it says. `address`: the peer's.
+ * @throws Refused
+ */
+export function readHandOver(line: string, proven: ProvenPod | null, address: string): HandOver {
+  const root = parseObject(line);
+  if (root === null) throw new Refused('unreadable', 'its first line is not JSON');
+  const pod = at(root, 'pod');
+  const { namespace, name, uid, node } = proven ?? readSaid(pod);
+  const ip = toText(pod['ip']) || address;
+  if (proven !== null && ip !== address) throw new Refused('otherAddress', `${address} is not ${ip}`);
+  if (!/^[0-9a-fA-F.:]{2,45}$/.test(ip)) throw unreadable('pod.ip');
+  const target = at(root, 'target');
+  const port = target['port'];
+  if (!isWithin(port, 1, 65_535)) throw unreadable('target.port');
+  const endedAtSeconds = root['endedAtSeconds'];
+  if (!isWithin(endedAtSeconds, 0, Number.MAX_SAFE_INTEGER)) throw unreadable('endedAtSeconds');
+  const formats = toObjects(root['formats']).map(readFormat);
+  if (formats.length === 0 || formats.length > FORMATS_MAX_COUNT) throw unreadable('formats');
+  const sizeBytes = formats.reduce((sum, each) => sum + each.sizeBytes, 0);
+  if (sizeBytes > PLAIN_MAX_BYTES) throw new Refused('tooLarge', `${sizeBytes} bytes; at most ${PLAIN_MAX_BYTES}`);
+  const [labels, annotations] = [readTexts(pod['labels']), readTexts(pod['annotations'])];
+  return {
+    pod: { namespace, name, uid, ip, node: node || toText(pod['node']), labels, annotations },
+    target: { container: toText(target['container']), portName: toText(target['portName']), port },
+    endedAtSeconds,
+    formats,
+  };
+}
+
+function readSaid(pod: Json): ProvenPod {
+  const [namespace, name, uid] = [toText(pod['namespace']), toText(pod['name']), toText(pod['uid'])];
+  if (!OBJECT_NAME.test(namespace)) throw unreadable('pod.namespace');
+  if (!OBJECT_NAME.test(name)) throw unreadable('pod.name');
+  if (!UID.test(uid)) throw unreadable('pod.uid');
+  return { namespace, name, uid, node: '' };
+}
+
+function readFormat(format: Json): HandOver['formats'][number] {
+  const [accept, contentType, sizeBytes] = [
+    toText(format['accept']),
+    toText(format['contentType']),
+    format['sizeBytes'],
+  ];
+  const isUsable = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) && MEDIA_TYPE.test(contentType);
+  if (!isUsable || !isWithin(sizeBytes, 1, PLAIN_MAX_BYTES) || !Number.isInteger(sizeBytes))
+    throw unreadable('formats');
+  return { accept, contentType, sizeBytes };
+}
+
+function readTexts(value: unknown): Readonly<Record<string, string>> {
+  const texts = Object.entries(isObject(value) ? value : {});
+  return Object.fromEntries(texts.filter((each): each is [string, string] => typeof each[1] === 'string'));
+}
+
+function isWithin(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && value >= least && value <= most;
+}
+
+function unreadable(field: string): Refused {
+  return new Refused('unreadable', `${field} of its first line is missing or wrong`);
+}

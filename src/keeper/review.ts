@@ -1,0 +1,112 @@
+// Who a pod is, by its token: asks the API server (TokenReview), and remembers the newest answers. Decides
+// nothing else.
+
+import { createHash } from 'node:crypto';
+import { at, parseObject, toText, toTexts } from '../base/json.ts';
+import type { Environment } from '../base/parse.ts';
+import { pause } from '../base/waits.ts';
+import { ACCOUNT_FOLDER, findApiServer, openApiClient } from '../pod/api-server.ts';
+import { readStatusMessage } from '../pod/pod-status.ts';
+import { type ProvenPod, Refused } from './request.ts';
+
+/** What a token must be for: no other service can use it, and no other's token is taken. */
+export const AUDIENCE = 'lastscrape';
+
+/** How long an answer is believed: a pod that is refused tries again. */
+const CACHED_MS = 10_000;
+const CACHED_MAX_COUNT = 1_000;
+/** More that wait for the server, of the whole cluster, would wait in vain: a pod gives up after 2 s. */
+const WAITING_MAX_COUNT = 64;
+/** Longer ones are no tokens of service accounts. */
+const TOKEN_MAX_LENGTH = 8_192;
+const SERVER_TIMEOUT_MS = 1_500;
+
+export type Review = ReturnType<typeof openReview>;
+
+/** Opens it; connects at the first token. `accountFolder`: for tests. */
+export function openReview(env: Environment, nowMs: () => number, accountFolder = ACCOUNT_FOLDER) {
+  const client = openApiClient();
+  const cache = new Map<string, { readonly atMs: number; readonly answer: Promise<ProvenPod | Refused> }>();
+  let last: Promise<unknown> = Promise.resolve();
+  let waitingCount = 0;
+
+  async function ask(token: string): Promise<ProvenPod | Refused> {
+    const server = findApiServer(env, accountFolder);
+    if ('problem' in server) return new Refused('unchecked', server.why);
+    const body = JSON.stringify({
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token, audiences: [AUDIENCE] },
+    });
+    const path = '/apis/authentication.k8s.io/v1/tokenreviews';
+    const request = { method: 'POST', path, body } as const;
+    const answer = await client.ask(server, request, AbortSignal.timeout(SERVER_TIMEOUT_MS));
+    const { result, distrust } = answer;
+    if (result.kind === 'answered' && result.status === 201) return readReview(answer.body);
+    const status = result.kind === 'answered' ? `HTTP ${result.status} ${readStatusMessage(answer.body)}` : result.kind;
+    return new Refused('unchecked', `the API server: ${distrust ?? status}`.trim().slice(0, 200));
+  }
+  /** One after the other, since the client takes one at a time. */
+  function askInTurn(token: string): Promise<ProvenPod | Refused> {
+    waitingCount++;
+    const answer = last.then(() => ask(token)).finally(() => waitingCount--);
+    last = answer;
+    return answer;
+  }
+
+  return {
+    /** The pod that the token is of. @throws Refused */
+    async prove(token: string): Promise<ProvenPod> {
+      if (!isForKeeper(token)) throw new Refused('unproven', `it is no token for the audience "${AUDIENCE}"`);
+      const key = createHash('sha256').update(token).digest('base64');
+      let known = cache.get(key);
+      if (known === undefined || nowMs() - known.atMs > CACHED_MS) {
+        if (waitingCount >= WAITING_MAX_COUNT) throw new Refused('unchecked', 'too many wait for the API server');
+        known = { atMs: nowMs(), answer: askInTurn(token) };
+        cache.delete(key);
+        cache.set(key, known);
+        const [oldest] = cache.keys();
+        if (cache.size > CACHED_MAX_COUNT && oldest !== undefined) cache.delete(oldest);
+      }
+      const answer = await known.answer;
+      if (!(answer instanceof Refused)) return answer;
+      // The server may answer the next time.
+      if (answer.reason === 'unchecked') cache.delete(key);
+      throw answer;
+    },
+    /** Whether the server can be asked at all: why not, or null. Asks it about a token that is none. */
+    async findProblem(): Promise<string | null> {
+      const found = await Promise.race([ask('none'), pause(SERVER_TIMEOUT_MS)]);
+      return found instanceof Refused && found.reason === 'unchecked' ? found.message : null;
+    },
+    close: client.close,
+  };
+}
+
+/** Whether it says that it is for a keeper: what does not is not shown to the API server. */
+function isForKeeper(token: string): boolean {
+  if (token.length > TOKEN_MAX_LENGTH || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return false;
+  const payload = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+  const audiences = payload?.['aud'];
+  return audiences === AUDIENCE || toTexts(audiences).includes(AUDIENCE);
+}
+
+/**
+ * What the server says of a token (k8s.io/api/authentication/v1, TokenReviewStatus; the names of `extra`:
+ * k8s.io/apiserver/pkg/authentication/serviceaccount/util.go).
+ */
+function readReview(body: string): ProvenPod | Refused {
+  const status = at(parseObject(body) ?? {}, 'status');
+  const audiences = toTexts(status['audiences']);
+  if (status['authenticated'] !== true || !audiences.includes(AUDIENCE)) {
+    return new Refused('unproven', toText(status['error']).slice(0, 200) || 'the API server does not take it');
+  }
+  const user = at(status, 'user');
+  const extra = (name: string) => toTexts(at(user, 'extra')[`authentication.kubernetes.io/${name}`])[0] ?? '';
+  const [, namespace] = /^system:serviceaccount:([a-z0-9-]+):[a-z0-9.-]+$/.exec(toText(user['username'])) ?? [];
+  const pod = { name: extra('pod-name'), uid: extra('pod-uid'), node: extra('node-name') };
+  if (namespace === undefined || pod.name === '' || pod.uid === '') {
+    return new Refused('unproven', 'it is not the token of a pod');
+  }
+  return { namespace, ...pod };
+}
