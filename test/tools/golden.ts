@@ -2,12 +2,14 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
+import { playKeeper } from '../decide/keep/keep-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
 
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
   transcripts: playTranscript,
+  'transcripts/keeper': playKeeper,
   'transcripts/locust': playPace,
   check: playCheck,
   explain: (_, name) => playExplain(name),
