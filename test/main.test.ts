@@ -99,7 +99,7 @@ test('main() takes an option by the names that people write', async () => {
     assert.equal((await main(host)).code, 64);
     assert.equal(
       out.stderr,
-      `Cannot read the command line: it is "${argv.join(' ')}"; must be empty, --check, --ready, --version, --help or explain\n`,
+      `Cannot read the command line: it is "${argv.join(' ')}"; must be empty, --check, --ready, --version, --help, explain or keep\n`,
     );
   }
 });

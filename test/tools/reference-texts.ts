@@ -108,6 +108,11 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   quitTimeoutShort: null,
   meshForgotten: null,
   otherLastscrape: null,
+  handOverRefused:
+    "In the keeper's log: `why` is what the pod was told, `from` its address. Pods that are refused hold, so that nothing is lost.",
+  keptPageCorrupt: "In the keeper's log: the file was changed, or its disk failed. That pod's last numbers are lost.",
+  keptPageExpired:
+    "In the keeper's log: no Prometheus scraped this target. Does one have its `/targets`, and do its rules keep it?",
   bug: null,
   logFull: 'Main keeps restarting.',
 };
