@@ -23,8 +23,14 @@ test('MESSAGES: a poll and one request are seen with debug only, and every step 
   assert.deepEqual(shown, steps);
 });
 
-test('MESSAGES: an error is a threshold that fails the run, a target that still runs, or a bug', () => {
-  assert.deepEqual(listAt('error'), ['thresholdsNotJudged', 'thresholdFailed', 'targetFailed', 'bug']);
+test('MESSAGES: an error is a threshold that fails the run, a target that still runs, a kept page that is lost, or a bug', () => {
+  assert.deepEqual(listAt('error'), [
+    'thresholdsNotJudged',
+    'thresholdFailed',
+    'targetFailed',
+    'keptPageCorrupt',
+    'bug',
+  ]);
 });
 
 test('MESSAGES: every text is its own, and one that a log is searched for stays as it is', () => {
