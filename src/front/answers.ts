@@ -1,14 +1,15 @@
 // What a scrape and a call of /-/snapshot get: carries out what decide/serve/serve.ts chooses.
 
+import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import type { ServedScrape } from '../decide/serve/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve/serve.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
-import { READ_TIMEOUT_MS } from '../observe/exporter.ts';
+
 import type { Body } from '../snapshot/body.ts';
 import { LINE_FEED, type Moment, type Snapshot } from '../snapshot/snapshot.ts';
 import type { Kept, KeptAnswer, KeptSource } from './kept-source.ts';
-import type { Polls } from './reads.ts';
+import type { Reads } from './reads.ts';
 import type { AnswerBody } from './send-answer.ts';
 import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './server.ts';
 import type { Beginning } from './sources/source.ts';
@@ -22,10 +23,10 @@ export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 /** How long a scraper without a time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
 const UNTOLD_TIMEOUT_MS = 4_000;
 
-/** Answers from a source, which is read by `polls`. `keptCount`: snapshots that were asked for, and kept. */
+/** Answers from a source, which is read by `reads`. `keptCount`: snapshots that were asked for, and kept. */
 export function openAnswers(
   source: KeptSource,
-  polls: Polls<KeptAnswer>,
+  reads: Reads<KeptAnswer>,
   readValues: () => CommonValues,
 ): Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & { readonly keptCount: () => number } {
   let keptCount = 0;
@@ -40,7 +41,7 @@ export function openAnswers(
     const accept = source.choose(scrape.accept);
     const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
-    const { begun, ended, limit } = polls.readForScrape({ timeoutMs, signal, isPoll: false, accept });
+    const { begun, ended, limit } = reads.read({ timeoutMs, signal, accept });
     const beginning = await begun;
     if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
     const { body, readAt, isSourceUp = true } = beginning;
@@ -81,7 +82,7 @@ export function openAnswers(
       source.expectEnd?.();
       const asked = new Set<string>();
       for (let isKept = false; ; ) {
-        const all = source.accepts();
+        const all = source.wanted().map(({ accept }) => accept);
         const accepts = all.filter((accept) => !asked.has(accept));
         // The first answer of all may show that another format is wanted as well.
         if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) {
@@ -98,16 +99,17 @@ export function openAnswers(
   };
 
   async function readSnapshot(accept: string, signal: AbortSignal): Promise<SnapshotEnd> {
-    const { begun, ended } = polls.request({ timeoutMs: READ_TIMEOUT_MS, signal, isPoll: false, accept });
+    const { begun, ended } = reads.read({ timeoutMs: READ_TIMEOUT_MS, signal, accept });
     const beginning = await begun;
     if (beginning.kind !== 'answered') return judge(accept, describeBeginning(beginning));
     const kept = await waitForKept(beginning, ended);
     return kept.kind === 'kept' ? kept : judge(accept, kept.why);
   }
 
-  /** Left out beside a large page of another format, or as the rich one, it has not failed. */
+  /** Left out beside a large page of another format, or asked for by nobody, it has not failed. */
   function judge(accept: string, why: string): SnapshotEnd {
-    return source.accepts().includes(accept) ? { kind: 'failed', why } : { kind: 'leftOut' };
+    const isNeeded = source.wanted().some((each) => each.accept === accept && each.isSpare !== true);
+    return isNeeded ? { kind: 'failed', why } : { kind: 'leftOut' };
   }
 }
 

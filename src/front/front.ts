@@ -13,7 +13,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, openAnswers } from './answers.ts';
 import { type KeptSource, keepSource } from './kept-source.ts';
 import { type FrontSourceParts, findEndMetrics, findSourceKind, openFrontSource } from './open-source.ts';
-import { openPolls } from './reads.ts';
+import { openReads } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
 /** What a front needs. */
@@ -77,7 +77,7 @@ export async function openFront(
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
   const { source } = opening;
   const { kind } = source.state();
-  const polls = openSourcePolls(source, parts);
+  const reads = openSourceReads(source, parts);
   const events = openEvents();
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
@@ -86,7 +86,7 @@ export async function openFront(
     ...(source.pushes && { pushes: source.pushes() }),
     ...(isHooked && kind === 'program' && { hookCallsCount: answers.keptCount() }),
   });
-  const answers = openAnswers(source, polls, () => ({
+  const answers = openAnswers(source, reads, () => ({
     isMainEnded: source.state().view.main === 'ended',
     mainEndSeconds,
     scrapesCount: events.servedCount(),
@@ -112,7 +112,7 @@ export async function openFront(
       port: server.port,
       observe,
       settle: server.settle,
-      readExporter: polls.observe,
+      readExporter: reads.observe,
       takeEvent() {
         const event = events.take();
         return event?.kind === 'scraped' ? { ...event, front: observe() } : event;
@@ -128,7 +128,7 @@ export async function openFront(
         cancelLastWait();
         if (holdOverAtMs === undefined) return;
         const leftMs = holdOverAtMs + LAST_WAIT_MS - clock.nowMs();
-        cancelLastWait = callAfter(clock, leftMs, () => polls.giveUpScrapes('the hold is over'));
+        cancelLastWait = callAfter(clock, leftMs, () => reads.giveUpScrapes('the hold is over'));
       },
       newest: () => source.newest(),
       expectEnd: () => source.expectEnd?.(),
@@ -139,28 +139,27 @@ export async function openFront(
         if (kind === 'pushes') await source.close();
         // The scrape that ended the hold may have been of another format.
         const isLate = kind === 'pushes' || (parts.isPushed === true && source.isBehind());
-        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => polls.observe(signal, true));
-        await polls.close();
+        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, true));
+        await reads.close();
       },
       async close() {
         cancelLastWait();
-        await Promise.all([server.close(), polls.close()]);
+        await Promise.all([server.close(), reads.close()]);
       },
     },
   };
 }
 
-function openSourcePolls(
+function openSourceReads(
   source: KeptSource,
   { clock, pollMs, metricNames, isOnlyEvidence = false, isHooked = false }: FrontParts,
 ) {
-  return openPolls(source, {
+  return openReads(source, {
     clock,
     pollMs,
     restFactor: findRestFactor(isOnlyEvidence, isHooked),
     isAwaited: metricNames.length > 0,
-    isPaced: () => source.state().view.main === 'living',
-    listAccepts: source.accepts,
+    tell: () => ({ isLiving: source.state().view.main === 'living', wanted: source.wanted() }),
   });
 }
 

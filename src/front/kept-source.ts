@@ -5,7 +5,7 @@ import {
   beginPages,
   findPage,
   isOlder,
-  listPolled,
+  listWanted,
   type Pages,
   type PagesStep,
   TEXT_ACCEPT,
@@ -158,7 +158,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
       if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
     },
     /** What polls ask for, one after the other. */
-    accepts: () => listPolled(pages, nowMs(), isLiving()),
+    wanted: () => listWanted(pages, nowMs(), isLiving()),
     /** What is pushed was read before main ended, and what was served after it. */
     isBehind(): boolean {
       const endedAtMs = state.view.endedAtMs ?? Number.POSITIVE_INFINITY;

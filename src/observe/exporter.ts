@@ -1,13 +1,11 @@
 // Reads the exporter, and says what its answer shows the conditions; decides nothing.
 
 import type { ExporterObservation } from '../decide/model.ts';
+import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import { type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
 import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
-
-/** The exporter's own scrapes queue behind its 5 s time-out towards Locust: three of them. */
-export const READ_TIMEOUT_MS = 15_000;
 
 export type Exporter = ReturnType<typeof openExporter>;
 

@@ -4,9 +4,10 @@
 import { type Clock, callAfter, waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/run/pace.ts';
+import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition-kind.ts';
-import { NOT_READ, READ_TIMEOUT_MS } from './exporter.ts';
+import { NOT_READ } from './exporter.ts';
 
 export const CONDITION_TIMEOUT_MS = 5_000;
 /** How long a condition may take after its limit to report in its own words. */

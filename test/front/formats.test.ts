@@ -293,10 +293,10 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
   assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
 });
 
-test('a program that fails while it starts is asked for the rich page again, once', async (t) => {
+test('a program that fails while it starts is asked for the rich page again, and kept in text until there is one', async (t) => {
   for (const [failsCount, wanted] of [
     [1, 'RT RT RT'],
-    [9, 'RT RT T'],
+    [9, 'RT RT RT'],
   ] as const) {
     const { source, post } = await openWorld(t);
     let asked = '';

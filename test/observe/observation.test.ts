@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
+import { READ_TIMEOUT_MS } from '../../src/decide/serve/reads.ts';
 import type { Condition, ExporterReading, ObserveContext } from '../../src/observe/condition-kind.ts';
-import { NOT_READ, READ_TIMEOUT_MS } from '../../src/observe/exporter.ts';
+import { NOT_READ } from '../../src/observe/exporter.ts';
 import { beginObservation, CONDITION_TIMEOUT_MS, type Sources } from '../../src/observe/observation.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
 import { playKeeper } from '../decide/keep/keep-transcript.ts';
+import { playReads } from '../decide/serve/reads-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
@@ -11,6 +12,7 @@ const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string
   transcripts: playTranscript,
   'transcripts/keeper': playKeeper,
   'transcripts/locust': playPace,
+  'transcripts/reads': playReads,
   check: playCheck,
   explain: (_, name) => playExplain(name),
 };

@@ -1,8 +1,6 @@
-// When to observe again, and until when that may take: the pace, and the limits that are near; and which read
-// of a front's source begins next, and which one gives way to it. Pure.
+// When to observe again, and until when that may take: the pace, and the limits that are near. Pure.
 
 import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from '../model.ts';
-import { findFailedRestMs } from '../serve/budget.ts';
 import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from '../state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
@@ -27,12 +25,6 @@ export const SHORT_READ_MS = 1_000;
 const START_READ_MS = 5_000;
 /** How long the read may take that shows the last numbers where nothing is held, within the grace. */
 export const LAST_READ_MS = 5_000;
-
-/** How long a read that no scrape shares may go on while one waits. */
-export const OWN_READ_MS = 1_000;
-/** A read that has shown no header for this long may hang: a second one begins. */
-export const SILENT_READ_MS = 3_000;
-const READS_MAX_COUNT = 2;
 
 /** The next observation after an event; a late one is not made up. */
 export function nextObserve(
@@ -107,30 +99,6 @@ function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observa
   return Math.max(startedAtMs + limits.pollMs, atMs + pauseMs);
 }
 
-/** What own reads go by. */
-type PollTimes = {
-  readonly pollMs: number;
-  /** Main lives, and pays for its page. */
-  readonly isPaced: boolean;
-  /** How long main is left alone after a read. */
-  readonly restMs: number;
-  readonly restFactor: number;
-  /** The newest own read; null before the first. */
-  readonly lastPoll: { readonly beganAtMs: number; readonly endedAtMs: number } | null;
-  /** When a scrape was last answered with a page of these formats. */
-  readonly scrapedAtMs: number;
-};
-
-/** When the front may read its source for itself: while main lives not before the rest after any read is over. */
-export function findPollMs({ pollMs, isPaced, restMs, restFactor, lastPoll, scrapedAtMs }: PollTimes): number {
-  if (!isPaced) return scrapedAtMs + Math.min(DONE_PACE_MS, pollMs);
-  const fromScrapeMs = scrapedAtMs + Math.max(pollMs, restMs);
-  if (lastPoll === null) return fromScrapeMs;
-  const tookMs = lastPoll.endedAtMs - lastPoll.beganAtMs;
-  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findFailedRestMs(tookMs, restFactor));
-  return Math.max(fromScrapeMs, lastPoll.endedAtMs + Math.max(pauseMs, restMs));
-}
-
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */
 export function findHoldEnd({ sinceMs }: Series, limits: Limits): number {
   return sinceMs + Math.max(hasHold(limits) ? limits.ttlMs : 0, limits.settleMs);
@@ -179,44 +147,4 @@ function findNearestLimit({ facts, phase }: WatchState, atMs: number, limits: Li
   }
   const nearestMs = Math.min(...ends);
   return Number.isFinite(nearestMs) ? nearestMs : null;
-}
-
-/** A read that is under way. */
-export type OngoingRead = {
-  readonly begunAtMs: number;
-  /** Its header has come. */
-  readonly hasBegun: boolean;
-  /** No scrape shares it, or none any more: what it shows is kept. */
-  readonly isOwn: boolean;
-  /** It reads main's last numbers. */
-  readonly isLast: boolean;
-  /** One that asked for the same formats gave way, and none of these has shown anything since. */
-  readonly hasGivenWay: boolean;
-};
-
-/** What waits for a read: a scrape, an own poll, or main's last numbers, which nothing may keep away. */
-export type ReadNeed = 'scrape' | 'poll' | 'last';
-
-/** What to do at `atMs`, unless something happens before. */
-export type ReadMove<Read extends OngoingRead> =
-  | { readonly kind: 'begin'; readonly atMs: number }
-  | { readonly kind: 'giveWay'; readonly atMs: number; readonly read: Read };
-
-/**
- * The next move for what is needed most; null: none until a read ends. An own read gives way to a scrape
- * once, then it has its time, or impatient scrapers would never let it end. One that was under way before
- * the last numbers were wanted may hang in main's end: it gives way to theirs.
- */
-export function findReadMove<Read extends OngoingRead>(
-  oldestFirst: readonly Read[],
-  need: ReadNeed,
-): ReadMove<Read> | null {
-  const [oldest] = oldestFirst;
-  if (oldest === undefined) return { kind: 'begin', atMs: Number.NEGATIVE_INFINITY };
-  const own = oldestFirst.filter(({ isOwn }) => isOwn);
-  const kept = own.find(({ isLast, hasGivenWay }) => (need === 'last' ? isLast : hasGivenWay));
-  const read = need === 'poll' ? undefined : own.findLast((each) => each !== kept);
-  if (read !== undefined) return { kind: 'giveWay', atMs: read.begunAtMs + OWN_READ_MS, read };
-  if (oldestFirst.length === READS_MAX_COUNT || (oldest.hasBegun && need !== 'last')) return null;
-  return { kind: 'begin', atMs: oldest.begunAtMs + SILENT_READ_MS };
 }

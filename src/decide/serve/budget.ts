@@ -29,10 +29,14 @@ export function addCost(costs: ReadCosts, tookMs: number): ReadCosts {
   return [...costs, tookMs].slice(-COSTS_MAX_COUNT);
 }
 
-/** How long no own read begins after a read: by the median of the last ones, so that none is charged twice. */
+/** How long a read usually takes, by the median of the last ones, so that a slow one changes nothing; null: unknown. */
+export function findUsualMs(costs: ReadCosts): number | null {
+  return costs.toSorted((a, b) => a - b)[Math.floor((costs.length - 1) / 2)] ?? null;
+}
+
+/** How long no own read begins after a read. */
 export function findRestMs(costs: ReadCosts, restFactor: number): number {
-  const medianMs = costs.toSorted((a, b) => a - b)[Math.floor((costs.length - 1) / 2)] ?? 0;
-  const restMs = restFactor * medianMs;
+  const restMs = restFactor * (findUsualMs(costs) ?? 0);
   return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, UNKNOWN_REST_MAX_MS) : restMs;
 }
 

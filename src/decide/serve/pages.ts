@@ -2,6 +2,7 @@
 // are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
 import type { LogEntry } from '../messages.ts';
+import type { Wanted } from './reads.ts';
 
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
@@ -57,8 +58,8 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Whose pages do not fit with the others, or are of no use. */
   readonly leftOut: readonly string[];
-  /** `due`: the first rich read failed, as where a program starts; once text is kept there is another. */
-  readonly richRetry: 'none' | 'due' | 'over';
+  /** The rich formats were asked for, and what came could not be read: text comes first, they now and then. */
+  readonly hasRichFailed: boolean;
 };
 
 /** What is known next, and what to log. */
@@ -93,7 +94,7 @@ export function takesFormat(accept: string, format: keyof typeof RICH_TYPES): bo
 
 /** Nothing is kept yet. `hasFormats`: the source goes by an Accept; else it is text. */
 export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): Pages<Store> {
-  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT], richRetry: 'none' };
+  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT], hasRichFailed: false };
 }
 
 /** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
@@ -110,7 +111,7 @@ export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Stor
 
 /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
-  const { uses, leftOut, isTextWanted, richRetry } = pages;
+  const { uses, leftOut, isTextWanted, hasRichFailed } = pages;
   const kept = listKept(pages);
   if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
   const living = listLiving(uses, nowMs);
@@ -120,10 +121,18 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
   // Before a scraper asks: the rich one, and text where that is something else.
   const accepts = living.length > 0 ? living : isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT];
-  const isBeside = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || richRetry === 'over';
+  const isBeside = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || hasRichFailed;
   const text = (living.length > 0 ? needsText : isBeside) ? [TEXT_ACCEPT] : [];
   // There is room again where those that fit are no longer asked for.
   return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
+}
+
+/** The same, and which of them nobody has asked for, while another is kept: the page may be older. */
+export function listWanted(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly Wanted[] {
+  const polled = listPolled(pages, nowMs, isLiving);
+  const isAsked = !isLiving || polled.length < 2 || listLiving(pages.uses, nowMs).length > 0;
+  const spare = isAsked ? null : pages.hasRichFailed ? RICH_ACCEPT : pages.isTextWanted ? null : TEXT_ACCEPT;
+  return polled.map((accept) => ({ accept, ...(accept === spare && { isSpare: true }) }));
 }
 
 /** A scraper asks for these formats. */
@@ -131,14 +140,10 @@ export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: numbe
   return { pages: { ...pages, uses: useAccept(pages.uses, accept, nowMs) } };
 }
 
-/**
- * A read failed: if its answer was to be the first rich one, text is asked for. `why`: a whole page cannot be
- * read; the text is asked for as well.
- */
+/** A read failed. `why`: a whole page cannot be read; then, or if it was to be the first rich one, so is text. */
 export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: string): PagesStep<Store> {
   const isFirstRich = accept === RICH_ACCEPT && !isKept(before, accept);
-  const richRetry = isFirstRich && why === undefined && before.richRetry === 'none' ? 'due' : before.richRetry;
-  const pages = { ...(isFirstRich ? leaveOut(before, accept) : before), richRetry };
+  const pages = isFirstRich ? { ...before, hasRichFailed: true } : before;
   const use = pages.uses.find((each) => each.accept === accept);
   if (why === undefined || use === undefined) return { pages };
   const count = use.unreadableCount + 1;
@@ -194,7 +199,7 @@ export function takeKept<Store>(
   readAtMs: number,
   nowMs: number | null,
 ): PagesStep<Store> {
-  const pages = before.richRetry === 'due' && kept === TEXT_ACCEPT ? retryRich(before) : before;
+  const pages = kept === RICH_ACCEPT ? { ...before, hasRichFailed: false } : before;
   const list = pages.list.map((each) => (each.store === store ? { ...each, readAtMs } : each));
   if (nowMs === null) return { pages: { ...pages, list } };
   const lost = pages.uses.filter(({ unreadableCount }) => unreadableCount >= UNREADABLE_WARNED_COUNT);
@@ -222,10 +227,6 @@ function countUnreadable<Store>(pages: Pages<Store>, accept: string, unreadableC
 function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: string): Pages<Store> {
   const newest = [...new Set([...leftOut, accept])].slice(-LEFT_OUT_MAX_COUNT);
   return { ...rest, list: list.filter((each) => each.accept !== accept), leftOut: newest };
-}
-
-function retryRich<Store>({ leftOut, ...rest }: Pages<Store>): Pages<Store> {
-  return { ...rest, leftOut: leftOut.filter((accept) => accept !== RICH_ACCEPT), richRetry: 'over' };
 }
 
 function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {

@@ -5,16 +5,7 @@ import { test } from 'node:test';
 import type { Limits, Observation } from '../../../src/decide/model.ts';
 import { beginSeries } from '../../../src/decide/run/evidence.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
-import {
-  findPollMs,
-  findReadMove,
-  findRunEnd,
-  LAST_READ_MS,
-  needsLastRead,
-  nextObserve,
-  OWN_READ_MS,
-  SILENT_READ_MS,
-} from '../../../src/decide/run/pace.ts';
+import { findRunEnd, LAST_READ_MS, needsLastRead, nextObserve } from '../../../src/decide/run/pace.ts';
 import { beginCount, EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
 import { NO_SCRAPERS } from '../../../src/decide/serve/scrapers.ts';
 import type { Facts, Holding, Running, WatchPhase } from '../../../src/decide/state.ts';
@@ -87,16 +78,6 @@ test('nextObserve() comes at the TTL, and once the hold could end when the wait 
   assert.equal(findNext(waiting, observe(22_900), { ...terminated, terminationGraceMs: 1_500 }), 23_000);
 });
 
-test('findPollMs() leaves main alone after a scrape and after an own read, and not once it has ended', () => {
-  const common = { pollMs: 1_000, isPaced: true, restMs: 2_000, restFactor: 100, lastPoll: null, scrapedAtMs: 0 };
-  const find = (rest: Partial<Parameters<typeof findPollMs>[0]> = {}) => findPollMs({ ...common, ...rest });
-  assert.deepEqual([find({ restMs: 500 }), find(), find({ isPaced: false })], [1_000, 2_000, 500]);
-  const poll = (beganAtMs: number, endedAtMs: number) => ({ lastPoll: { beganAtMs, endedAtMs } });
-  assert.deepEqual([find(poll(3_000, 3_010)), find({ ...poll(3_000, 3_010), scrapedAtMs: 4_000 })], [5_010, 6_000]);
-  assert.equal(find({ ...poll(3_000, 3_030), restMs: 0 }), 6_030, 'an error page costs main as well');
-  assert.deepEqual([find(poll(0, 15_000)), find({ ...poll(0, 15_000), restMs: 60_000 })], [45_000, 75_000]);
-});
-
 test('findRunEnd() waits for an end that is being settled, and for none that came when main had run for too long', () => {
   const { facts } = initialState(0);
   const limits = { ...DEFAULT_LIMITS, runTimeoutMs: 60_000, settleMs: 3_000 };
@@ -144,32 +125,3 @@ test('nextObserve() reads once more, at once, at the signal and at an end that i
 });
 
 /** `own`: no scrape shares it; `header`: it has come; `gave`: one before it gave way; since 1 s, or 5 s. */
-function read(text: string) {
-  return {
-    begunAtMs: text.includes('old') ? 1_000 : 5_000,
-    hasBegun: text.includes('header'),
-    isOwn: text.includes('own'),
-    isLast: text.includes('last'),
-    hasGivenWay: text.includes('gave'),
-  };
-}
-
-const BEGIN = { kind: 'begin', atMs: Number.NEGATIVE_INFINITY };
-const beside = (begunAtMs: number) => ({ kind: 'begin', atMs: begunAtMs + SILENT_READ_MS });
-
-for (const [what, texts, expected, need = 'scrape'] of [
-  ['nothing is read', [], BEGIN],
-  ['another scrape has its header', ['old header'], null],
-  ['two are read', ['old', 'new'], null],
-  ['two own reads go on, and the newer one has its time', ['old own', 'new own gave'], 0],
-  ['only a poll waits', ['old own'], beside(1_000), 'poll'],
-  ['the last numbers wait for those of another format', ['old own last header'], beside(1_000), 'last'],
-] as const) {
-  test(`findReadMove() where ${what}`, () => {
-    const reads = texts.map(read);
-    const move = findReadMove(reads, need);
-    const yielding = typeof expected === 'number' ? reads[expected] : undefined;
-    if (yielding === undefined) assert.deepEqual(move, expected);
-    else assert.deepEqual(move, { kind: 'giveWay', atMs: yielding.begunAtMs + OWN_READ_MS, read: yielding });
-  });
-}

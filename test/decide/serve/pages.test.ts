@@ -6,7 +6,7 @@ import {
   findPage,
   isOlder,
   listLiving,
-  listPolled,
+  listWanted,
   type Pages,
   RICH_ACCEPT,
   readAccept,
@@ -53,7 +53,9 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
   }
   return {
     kept: pages.list.map(({ accept, store }) => `${nameAccept(accept)}: ${store}`).join(', '),
-    polled: listPolled(pages, nowMs, isLiving).map(nameAccept).join(' '),
+    polled: listWanted(pages, nowMs, isLiving)
+      .map(({ accept, isSpare }) => `${nameAccept(accept)}${isSpare === true ? '?' : ''}`)
+      .join(' '),
     log: log.join(' '),
     leftOutCount: pages.leftOut.length,
     isOlder: (readAtMs: number) => pages.list.some((page) => isOlder(pages, page, readAtMs)),
@@ -62,12 +64,12 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
 }
 
 for (const row of [
-  'the first rich read failed | fail rich | text | ',
-  'text comes after that | fail rich, text gets text | rich text | text: text',
-  'the second rich read is one | fail rich, text gets text, rich gets protobuf | rich text | text: text, rich: rich',
-  'the second failed too | fail rich, text gets text, fail rich, text gets text | text | text: text',
-  'the rich page is broken | unreadable rich, text gets text | text | text: text',
-  'a later rich read failed | rich gets protobuf, fail rich | rich text | rich: rich',
+  'the first rich read failed | fail rich | rich? text | ',
+  'text comes after that | fail rich, text gets text | rich? text | text: text',
+  'the second rich read is one | fail rich, text gets text, rich gets protobuf | rich text? | text: text, rich: rich',
+  'the second failed too | fail rich, text gets text, fail rich, text gets text | rich? text | text: text',
+  'the rich page is broken | unreadable rich, text gets text | rich? text | text: text',
+  'a later rich read failed | rich gets protobuf, fail rich | rich text? | rich: rich',
   'the rich page is large | text gets text, rich gets protobuf 17 | text | ',
   'a page is unreadable twice | use om, om gets protobuf, unreadable om, unreadable om | om text | om: om',
   'it stays so | use om, unreadable om, unreadable om, unreadable om, text gets text | om text | text: text | pageUnreadable',

@@ -1,0 +1,307 @@
+// The law of reads: when the source is read next, for whom and in which formats, and which read gives way. Pure:
+// from what is known and an event to what is known next, and what to do. Its stories: fixtures/transcripts/reads.
+
+import { assertNever } from '../model.ts';
+import { addCost, findFailedRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
+
+/** How long a read that no scrape shares may go on while one waits: longer, and Prometheus times out behind it. */
+export const OWN_READ_MS = 1_000;
+/** A read that has shown no header for this long may hang, so a second one begins: a scrape has 10 s in all. */
+export const SILENT_READ_MS = 3_000;
+/** How long a read goes on that nobody waits for: Locust's exporter answers within three time-outs of 5 s. */
+export const READ_TIMEOUT_MS = 15_000;
+/** A second read helps behind one that hangs; a third would only load a program that struggles. */
+const READS_MAX_COUNT = 2;
+/** A read begins this many times its usual length before it would be too late: two at a time take longer. */
+const LATEST_FACTOR = 2;
+/** From main's first "done" on, the time between two own reads; POLL where that is shorter. */
+const DONE_PACE_MS = 500;
+/** While main lives, the pause after an own read is at least this many times what it took, also if it failed. */
+const PAUSE_FACTOR = 4;
+/** The longest such pause: a program that hung once is asked again soon. */
+const PAUSE_MAX_MS = 30_000;
+/** Where nobody asked for a format, but somebody may: it is read this many times less often. */
+const SPARE_FACTOR = 10;
+
+/** What a read is for: a scrape (or a call of /-/snapshot) waits, main's last numbers, or to keep what main shows. */
+export type ReadNeed = 'scrape' | 'last' | 'own';
+
+/** Who waits for a read that begins from now on. */
+export type ReadRequest = {
+  readonly id: number;
+  readonly need: ReadNeed;
+  /** The formats; only requests for the same ones share a read. */
+  readonly accept: string;
+  /** When it is of no use any more. */
+  readonly untilMs: number;
+};
+
+/** A read that is under way. */
+export type Read = {
+  readonly id: number;
+  readonly accept: string;
+  readonly begunAtMs: number;
+  /** Its header has come. */
+  readonly hasBegun: boolean;
+  /** Why it was cut off, and has not ended yet; null: it was not. */
+  readonly cut: 'gaveWay' | 'late' | null;
+  /** Empty: all have given up; it goes on as one of our own. */
+  readonly sharers: readonly ReadRequest[];
+};
+
+/** One that has ended. `isOwn`: no scrape shared it. */
+type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number; readonly isOwn: boolean };
+
+/** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
+export type Wanted = { readonly accept: string; readonly isSpare?: boolean };
+
+/** What is known of the reads of one source. */
+export type Reads = {
+  readonly pollMs: number;
+  /** How many times as long as a read took main is left alone. */
+  readonly restFactor: number;
+  /** Main lives, and pays for its page. */
+  readonly isLiving: boolean;
+  readonly wanted: readonly Wanted[];
+  /** An observation found no own read due: one begins as soon as it is. */
+  readonly isAwaited: boolean;
+  /** In the order in which they came. */
+  readonly waiting: readonly ReadRequest[];
+  /** Oldest first; two at most. */
+  readonly underWay: readonly Read[];
+  /** Formats of which an own read gave way, and no read has ended well since. */
+  readonly givenWay: readonly string[];
+  /** A scrape's read began while an own one waited, which comes next: else one format would never be read. */
+  readonly isOwnTurn: boolean;
+  readonly costs: ReadCosts;
+  /** The newest own read that had its time; null: none yet. */
+  readonly lastOwn: PastRead | null;
+  /** The newest read of each format that ended well. */
+  readonly newest: Readonly<Record<string, PastRead>>;
+  readonly lastId: number;
+};
+
+/** What happens to reads. */
+export type ReadsEvent =
+  | { readonly kind: 'asked'; readonly request: ReadRequest }
+  /** A request's time is up, or its client has gone. */
+  | { readonly kind: 'gaveUp'; readonly id: number }
+  | { readonly kind: 'headCame'; readonly read: number }
+  /** `whole`: it was answered, readable or not; `refused`: nothing listens; `failed`: anything else. */
+  | { readonly kind: 'ended'; readonly read: number; readonly how: 'whole' | 'refused' | 'failed' }
+  /** What is known of main, and what is kept of its page. */
+  | { readonly kind: 'told'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
+  /** An observation; `isLast`: it must show what is newest, in every format. */
+  | { readonly kind: 'look'; readonly isLast: boolean }
+  /** The moment came that the last step asked for. */
+  | { readonly kind: 'due' }
+  /** Nothing is read from now on. */
+  | { readonly kind: 'closed' };
+
+/** What to do with the source. */
+export type ReadMove =
+  | { readonly kind: 'begin'; readonly read: Read }
+  | { readonly kind: 'cut'; readonly read: number; readonly why: 'gaveWay' | 'late' };
+
+/** `wakeAtMs`: when `due` is to come, unless something happens before; Infinity: never. */
+export type ReadsStep = { readonly reads: Reads; readonly moves: readonly ReadMove[]; readonly wakeAtMs: number };
+
+/** Before the first read. */
+export function beginReads(settings: Pick<Reads, 'pollMs' | 'restFactor'>): Reads {
+  const none = { waiting: [], underWay: [], givenWay: [], costs: [], wanted: [] };
+  const flags = { isLiving: true, isAwaited: false, isOwnTurn: false };
+  return { ...settings, ...none, ...flags, lastOwn: null, newest: {}, lastId: 0 };
+}
+
+/** What follows from an event at `nowMs`. */
+export function stepReads(before: Reads, event: ReadsEvent, nowMs: number): ReadsStep {
+  let reads = takeEvent(before, event, nowMs);
+  const moves: ReadMove[] = [];
+  for (;;) {
+    reads = askForOwn(reads, nowMs);
+    const next = findMove(reads, nowMs);
+    if (next === null || next.atMs > nowMs) {
+      return { reads, moves, wakeAtMs: Math.min(next?.atMs ?? NEVER_MS, findDueMs(reads, nowMs)) };
+    }
+    moves.push(next.move);
+    reads = next.move.kind === 'begin' ? takeBegin(reads, next.move.read) : takeCut(reads, next.move);
+  }
+}
+
+/** Whether an own read is waited for, or under way. `need`: of that kind only. */
+export function hasOwn({ waiting, underWay }: Reads, need?: ReadNeed): boolean {
+  const all = [...waiting, ...underWay.flatMap(({ sharers }) => sharers)];
+  return all.some((each) => each.need !== 'scrape' && (need ?? each.need) === each.need);
+}
+
+function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
+  const { waiting, underWay } = reads;
+  const change = (id: number, to: Partial<Read>) =>
+    underWay.map((each) => (each.id === id ? { ...each, ...to } : each));
+  switch (event.kind) {
+    case 'asked':
+      return { ...reads, waiting: [...waiting, event.request] };
+    case 'gaveUp': {
+      const isOther = ({ id }: ReadRequest) => id !== event.id;
+      const left = underWay.map((read) => ({ ...read, sharers: read.sharers.filter(isOther) }));
+      return { ...reads, waiting: waiting.filter(isOther), underWay: left };
+    }
+    case 'headCame':
+      return { ...reads, underWay: change(event.read, { hasBegun: true }) };
+    case 'ended':
+      return takeEnd(reads, event.read, event.how, nowMs);
+    case 'told': {
+      const { isLiving, wanted } = event;
+      return { ...reads, isLiving, wanted };
+    }
+    case 'look':
+      if (event.isLast) return askForLast(reads, nowMs);
+      // While main lives one that hangs is waited for: a program that struggles is not asked twice.
+      return { ...reads, isAwaited: !hasOwn(reads) || (!reads.isLiving && findFreeMs(reads, nowMs) <= nowMs) };
+    case 'due':
+      return reads;
+    case 'closed':
+      return { ...reads, waiting: [], isAwaited: false };
+    default:
+      return assertNever(event);
+  }
+}
+
+function takeEnd(reads: Reads, id: number, how: 'whole' | 'refused' | 'failed', nowMs: number): Reads {
+  const read = reads.underWay.find((each) => each.id === id);
+  if (read === undefined) return reads;
+  const underWay = reads.underWay.filter((each) => each !== read);
+  // One that gave way shows nothing, and had not its time.
+  if (read.cut === 'gaveWay') return { ...reads, underWay };
+  const { accept } = read;
+  const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
+  const lastOwn = past.isOwn ? past : reads.lastOwn;
+  if (how === 'failed') return { ...reads, underWay, lastOwn };
+  const givenWay = reads.givenWay.filter((each) => each !== accept);
+  const costs = how === 'whole' ? addCost(reads.costs, nowMs - read.begunAtMs) : reads.costs;
+  return { ...reads, underWay, lastOwn, givenWay, costs, newest: { ...reads.newest, [accept]: past } };
+}
+
+/** Asks for every format at once, and again where an older read for it may hang in main's end. */
+function askForLast(reads: Reads, nowMs: number): Reads {
+  return reads.wanted.reduce((all, { accept }) => ask(all, 'last', accept, nowMs), reads);
+}
+
+function ask(reads: Reads, need: ReadNeed, accept: string, nowMs: number): Reads {
+  const id = reads.lastId + 1;
+  const request = { id, need, accept, untilMs: nowMs + READ_TIMEOUT_MS };
+  return { ...reads, lastId: id, waiting: [...reads.waiting, request] };
+}
+
+/** The own read that is due, if an observation awaits one: while main lives the one whose page is oldest. */
+function askForOwn(reads: Reads, nowMs: number): Reads {
+  if (!reads.isAwaited || findFreeMs(reads, nowMs) > nowMs) return reads;
+  const due = reads.wanted.filter((each) => findOwnMs(reads, each) <= nowMs);
+  if (due.length === 0) return reads;
+  const beganAtMs = ({ accept }: Wanted) => reads.newest[accept]?.beganAtMs ?? -NEVER_MS;
+  const oldestFirst = due.toSorted((a, b) => beganAtMs(a) - beganAtMs(b));
+  const asked = reads.isLiving ? oldestFirst.slice(0, 1) : due;
+  const asking: Reads = { ...reads, isAwaited: false };
+  return asked.reduce((all, { accept }) => ask(all, 'own', accept, nowMs), asking);
+}
+
+/** When the own read may begin that an observation awaits; Infinity: nothing awaits one, or it must wait for an end. */
+function findDueMs(reads: Reads, nowMs: number): number {
+  if (!reads.isAwaited) return NEVER_MS;
+  return Math.max(findFreeMs(reads, nowMs), Math.min(...reads.wanted.map((each) => findOwnMs(reads, each))));
+}
+
+/** When the page of these formats may be read for ourselves: while main lives not before its rest is over. */
+function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Reads, wanted: Wanted): number {
+  const { accept, isSpare = false } = wanted;
+  const { beganAtMs, endedAtMs, isOwn } = newest[accept] ?? NEVER;
+  // Observations keep POLL by themselves.
+  const floorMs = isOwn ? -NEVER_MS : beganAtMs + (isLiving ? pollMs : Math.min(DONE_PACE_MS, pollMs));
+  if (!isLiving) return floorMs;
+  const restMs = findRestMs(costs, restFactor);
+  const ofPageMs = Math.max(floorMs, endedAtMs + restMs * (isSpare ? SPARE_FACTOR : 1));
+  if (lastOwn === null) return ofPageMs;
+  const tookMs = lastOwn.endedAtMs - lastOwn.beganAtMs;
+  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findFailedRestMs(tookMs, restFactor));
+  return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(pauseMs, restMs));
+}
+
+type TimedMove = { readonly atMs: number; readonly move: ReadMove };
+
+/** The next move, and when it is due; null: none until something happens. */
+function findMove(reads: Reads, nowMs: number): TimedMove | null {
+  const { waiting, underWay } = reads;
+  if (underWay.some(({ cut }) => cut !== null)) return null;
+  const left = underWay.find(({ sharers }) => sharers.every(({ need }) => need !== 'scrape'));
+  const end: TimedMove | null = left === undefined ? null : cutAt(left, left.begunAtMs + READ_TIMEOUT_MS, 'late');
+  const need = (['last', 'scrape', 'own'] as const).find((each) => waiting.some((request) => request.need === each));
+  const move = need === undefined ? null : findMoveFor(reads, need, nowMs);
+  return move !== null && (end === null || move.atMs <= end.atMs) ? move : end;
+}
+
+/**
+ * An own read gives way to a scrape once, then it has its time, or impatient scrapers would never let it end.
+ * One that was under way before the last numbers were wanted may hang in main's end: it gives way to theirs.
+ */
+function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | null {
+  const { underWay, givenWay } = reads;
+  const [oldest] = underWay;
+  if (oldest === undefined) return { atMs: -NEVER_MS, move: begin(reads, nowMs) };
+  const own = underWay.filter(isOwnRead);
+  const isLast = ({ sharers }: Read) => sharers.some((each) => each.need === 'last');
+  const kept = own.find((each) => (need === 'last' ? isLast(each) : givenWay.includes(each.accept)));
+  const read = need === 'own' ? undefined : own.findLast((each) => each !== kept);
+  if (read !== undefined) return cutAt(read, read.begunAtMs + OWN_READ_MS, 'gaveWay');
+  if (underWay.length === READS_MAX_COUNT) return null;
+  if (!oldest.hasBegun || need === 'last') {
+    return { atMs: oldest.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
+  }
+  if (need === 'own') return null;
+  // Its body takes long: whoever waits for its end would get nothing in time, though asking by itself it would.
+  const usualMs = findUsualMs(reads.costs);
+  const untilMs = Math.min(...reads.waiting.filter((each) => each.need === need).map((each) => each.untilMs));
+  if (usualMs === null || nowMs + usualMs >= untilMs) return null;
+  return { atMs: untilMs - LATEST_FACTOR * usualMs, move: begin(reads, nowMs) };
+}
+
+/** When an own read may begin beside those that are under way; Infinity: not before one has ended. */
+function findFreeMs(reads: Reads, nowMs: number): number {
+  if (reads.underWay.some(({ cut }) => cut !== null)) return NEVER_MS;
+  return findMoveFor({ ...reads, waiting: [OWN_REQUEST] }, 'own', nowMs)?.atMs ?? NEVER_MS;
+}
+
+function isOwnRead({ sharers }: Read): boolean {
+  return sharers.every(({ need }) => need !== 'scrape');
+}
+
+function cutAt({ id }: Read, atMs: number, why: 'gaveWay' | 'late'): TimedMove {
+  return { atMs, move: { kind: 'cut', read: id, why } };
+}
+
+/** The read for who waits longest, of scrapes or of our own, and all who ask for the same formats. */
+function begin({ waiting, isOwnTurn, lastId }: Reads, nowMs: number): ReadMove {
+  const first = waiting.find(({ need }) => (need !== 'scrape') === isOwnTurn) ?? waiting[0] ?? OWN_REQUEST;
+  const { accept } = first;
+  const sharers = waiting.filter((each) => each.accept === accept);
+  const read = { id: lastId + 1, accept, begunAtMs: nowMs, hasBegun: false, cut: null, sharers };
+  return { kind: 'begin', read };
+}
+
+function takeBegin(reads: Reads, read: Read): Reads {
+  const waiting = reads.waiting.filter((each) => !read.sharers.includes(each));
+  const isOwnTurn = !isOwnRead(read) && waiting.some(({ need }) => need !== 'scrape');
+  return { ...reads, waiting, isOwnTurn, lastId: read.id, underWay: [...reads.underWay, read] };
+}
+
+/** Our own of a read that gives way share the next one; those of one that hangs have had their time. */
+function takeCut(reads: Reads, { read: id, why }: Extract<ReadMove, { readonly kind: 'cut' }>): Reads {
+  const sharers = reads.underWay.find((each) => each.id === id)?.sharers ?? [];
+  const accept = reads.underWay.find((each) => each.id === id)?.accept ?? '';
+  const underWay = reads.underWay.map((each) => (each.id === id ? { ...each, cut: why, sharers: [] } : each));
+  if (why === 'late') return { ...reads, underWay };
+  return { ...reads, underWay, waiting: [...reads.waiting, ...sharers], givenWay: [...reads.givenWay, accept] };
+}
+
+const NEVER_MS = Number.POSITIVE_INFINITY;
+const NEVER: PastRead = { beganAtMs: -NEVER_MS, endedAtMs: -NEVER_MS, isOwn: true };
+const OWN_REQUEST: ReadRequest = { id: 0, need: 'own', accept: '', untilMs: NEVER_MS };

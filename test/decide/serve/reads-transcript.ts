@@ -1,0 +1,82 @@
+// Plays a transcript of the law of reads (fixtures/transcripts/reads/README.md).
+
+import { findRestFactor, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
+import { beginReads, type Reads, type ReadsEvent, stepReads, type Wanted } from '../../../src/decide/serve/reads.ts';
+
+/** The transcript with its decisions written again. */
+export function playReads(text: string): string {
+  const settings = { pollMs: 250, restFactor: REST_FACTORS.usual as number };
+  let reads: Reads | null = null;
+  let names = new Map<string, number>();
+  const out: string[] = [];
+  for (const line of text.split('\n')) {
+    const [, setting = '', value = ''] = /^set (\w+)=(.*)$/.exec(line) ?? [];
+    if (setting === 'poll') settings.pollMs = readMs(value);
+    if (setting === 'end') settings.restFactor = findRestFactor(value === 'metric', value === 'hook');
+    // An indented line is a decision of the last run.
+    if (!line.startsWith(' ')) out.push(line);
+    if (!line.startsWith('>')) continue;
+    const [, at = '', ...words] = line.split(/\s+/);
+    const nowMs = readMs(at);
+    reads ??= beginReads(settings);
+    const step = stepReads(reads, readEvent(words, nowMs, names), nowMs);
+    ({ reads } = step);
+    for (const move of step.moves) {
+      if (move.kind === 'cut') out.push(`    cut ${nameRead(names, move.read)}: ${move.why}`);
+      else {
+        names = new Map(names).set(`r${names.size + 1}`, move.read.id);
+        const sharers = move.read.sharers.map(({ id, need }) => (need === 'scrape' ? `scrape ${-id}` : need));
+        out.push(`    read ${move.read.accept} as ${nameRead(names, move.read.id)} for ${sharers.join(', ')}`);
+      }
+    }
+    out.push(step.wakeAtMs === Number.POSITIVE_INFINITY ? '    wait' : `    wait until ${step.wakeAtMs / 1_000}s`);
+  }
+  return out.join('\n');
+}
+
+function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<string, number>): ReadsEvent {
+  const [what = '', ...rest] = words;
+  const read = names.get(rest[0] ?? '') ?? 0;
+  switch (what) {
+    case 'scrape': {
+      const [id, accept = 'text', timeout = '10s'] = rest;
+      const request = { id: -Number(id), need: 'scrape', accept, untilMs: nowMs + readMs(timeout) } as const;
+      return { kind: 'asked', request };
+    }
+    case 'gone':
+      return { kind: 'gaveUp', id: -Number(rest[0]) };
+    case 'head':
+      return { kind: 'headCame', read };
+    case 'whole':
+    case 'refused':
+    case 'failed':
+      return { kind: 'ended', read, how: what };
+    case 'living':
+    case 'ending':
+      return { kind: 'told', isLiving: what === 'living', wanted: rest.map(readWanted) };
+    case 'look':
+      return { kind: 'look', isLast: rest[0] === 'last' };
+    case 'due':
+    case 'closed':
+      return { kind: what };
+    default:
+      throw new Error(`cannot read "${words.join(' ')}"`);
+  }
+}
+
+/** `text` or `text/spare` */
+function readWanted(word: string): Wanted {
+  const [accept = '', spare] = word.split('/');
+  return spare === undefined ? { accept } : { accept, isSpare: true };
+}
+
+function nameRead(names: ReadonlyMap<string, number>, id: number): string {
+  return [...names].find(([, each]) => each === id)?.[0] ?? '?';
+}
+
+/** `1.5s` */
+function readMs(text: string): number {
+  const ms = Math.round(Number(/^(\d+(?:\.\d+)?)s$/.exec(text)?.[1]) * 1_000);
+  if (Number.isNaN(ms)) throw new Error(`no time: "${text}"`);
+  return ms;
+}
