@@ -67,9 +67,6 @@ type Sharer<SomeAnswer extends BegunAnswer> = {
   readonly ended: PromiseWithResolvers<ExporterReading>;
 };
 
-/** Of the newest read; `reading` null once it was observed. */
-type Shown = { readonly beganAtMs: number; readonly reading: ExporterReading | null };
-
 const WHY = { gaveWay: 'it gave way to a scrape', late: 'timed out' } as const;
 
 /** Opens the reads; nothing is read before the first call. */
@@ -78,79 +75,59 @@ export function openReads<SomeAnswer extends BegunAnswer>(
   { clock, isAwaited, tell, ...settings }: ReadsParts,
 ): Reads<SomeAnswer> {
   let reads = beginReads(settings);
-  let shown: Shown = { beganAtMs: Number.NEGATIVE_INFINITY, reading: null };
-  let lastScrapeId = 0;
   let cancelWake = () => {};
-  const sharers = new Map<number, Sharer<SomeAnswer>>();
-  const limits = new Map<number, AbortController>();
-  const ends = new Set<Promise<void>>();
+  const shown = openShown();
+  const sharers = openSharers<SomeAnswer>(clock, giveUp);
+  const underWay = new Map<number, { readonly limit: AbortController; readonly end: Promise<void> }>();
   const watchers = new Set<() => void>();
 
   function take(event: ReadsEvent): void {
     cancelWake();
-    const told = stepReads(reads, { kind: 'told', ...tell() }, clock.nowMs());
-    const next = stepReads(told.reads, event, clock.nowMs());
+    const nowMs = clock.nowMs();
+    const told = stepReads(reads, { kind: 'told', ...tell() }, nowMs);
+    const { moves, wakeAtMs, ...next } = stepReads(told.reads, event, nowMs);
     ({ reads } = next);
-    for (const move of [...told.moves, ...next.moves]) {
-      if (move.kind === 'cut') limits.get(move.read)?.abort(WHY[move.why]);
+    for (const move of [...told.moves, ...moves]) {
+      if (move.kind === 'cut') underWay.get(move.read)?.limit.abort(WHY[move.why]);
       else begin(move.read);
     }
-    if (Number.isFinite(next.wakeAtMs))
-      cancelWake = callAfter(clock, next.wakeAtMs - clock.nowMs(), () => take({ kind: 'due' }));
+    if (Number.isFinite(wakeAtMs)) cancelWake = callAfter(clock, wakeAtMs - nowMs, () => take({ kind: 'due' }));
     for (const watch of watchers) watch();
   }
 
   function begin(read: Read): void {
     const limit = new AbortController();
-    limits.set(read.id, limit);
-    const end = follow(read, limit.signal).finally(() => ends.delete(end));
-    ends.add(end);
+    underWay.set(read.id, { limit, end: follow(read, limit.signal) });
   }
 
-  /** Who shares the read by now. */
-  const listSharers = ({ id }: Read) =>
-    (reads.underWay.find((each) => each.id === id)?.sharers ?? []).flatMap((each) => sharers.get(each.id) ?? []);
-
   async function follow(read: Read, signal: AbortSignal): Promise<void> {
+    const listSharers = () => sharers.list(reads.underWay.find(({ id }) => id === read.id)?.sharers ?? []);
     const { begun, ended } = source.read(signal, read.accept);
     const beginning = await begun;
-    for (const sharer of listSharers(read)) sharer.begun.resolve(beginning);
+    for (const sharer of listSharers()) sharer.begun.resolve(beginning);
     take({ kind: 'headCame', read: read.id });
     const reading = await ended;
-    for (const sharer of listSharers(read)) sharer.ended.resolve(reading);
-    show(read, reading, signal.aborted);
-    limits.delete(read.id);
+    for (const sharer of listSharers()) sharer.ended.resolve(reading);
+    const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
+    shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
+    underWay.delete(read.id);
     const { kind } = reading.observation;
     take({ kind: 'ended', read: read.id, how: kind === 'refused' || kind === 'failed' ? kind : 'whole' });
   }
 
-  /** A read that was given up hides no reading; where text is read too, that says what is judged. */
-  function show({ begunAtMs }: Read, reading: ExporterReading, isGivenUp: boolean): void {
-    if (isGivenUp) shown = { ...shown, reading: shown.reading ?? reading };
-    if (isGivenUp || begunAtMs < shown.beganAtMs) return;
-    const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
-    if (reading.isOther !== true || !isTextRead) shown = { beganAtMs: begunAtMs, reading };
-  }
-
-  function giveUp(id: number, sharer: Sharer<SomeAnswer>, why: string): void {
-    const isWaiting = reads.waiting.some((each) => each.id === id);
-    sharer.limit.abort(why);
-    sharer.begun.resolve({ kind: 'failed', why });
-    sharer.ended.resolve(makeFailedReading(why, !isWaiting));
+  function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {
+    limit.abort(why);
+    begun.resolve({ kind: 'failed', why });
+    // What waits was not sent, and no exporter counts it.
+    ended.resolve(makeFailedReading(why, !reads.waiting.some((each) => each.id === id)));
     take({ kind: 'gaveUp', id });
-  }
-
-  function giveUpScrapes(why: string): void {
-    for (const [id, sharer] of sharers) giveUp(id, sharer, why);
   }
 
   /** Resolves once no own read, or none of that kind, is waited for or under way. */
   function whenOwnEnd(need?: ReadNeed): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const watch = () => {
-      if (hasOwn(reads, need)) return;
-      watchers.delete(watch);
-      resolve();
+      if (!hasOwn(reads, need) && watchers.delete(watch)) resolve();
     };
     watchers.add(watch);
     watch();
@@ -158,9 +135,42 @@ export function openReads<SomeAnswer extends BegunAnswer>(
   }
 
   return {
-    read({ timeoutMs, signal, accept = TEXT_ACCEPT }) {
-      // Those of the law are above 0.
-      const id = --lastScrapeId;
+    read({ accept = TEXT_ACCEPT, ...limits }) {
+      const [id, { begun, ended, limit }] = sharers.add(limits);
+      const request = { id, need: 'scrape', accept, untilMs: clock.nowMs() + limits.timeoutMs } as const;
+      if (!limit.signal.aborted) take({ kind: 'asked', request });
+      return { begun: begun.promise, ended: ended.promise, limit: limit.signal };
+    },
+    async observe(signal, isLast = false) {
+      take({ kind: 'look', isLast });
+      if (isLast) await waitFor(whenOwnEnd('last'), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
+      else if (isAwaited && !shown.has()) await waitFor(whenOwnEnd(), { timeoutMs: settings.pollMs, signal, clock });
+      return shown.take();
+    },
+    giveUpScrapes: sharers.giveUpAll,
+    async close() {
+      sharers.giveUpAll('closed');
+      take({ kind: 'closed' });
+      const ends = [...underWay.values()];
+      for (const { limit } of ends) limit.abort('closed');
+      await Promise.all(ends.map(({ end }) => end));
+      await source.close();
+    },
+  };
+}
+
+/** Who waits for a read or shares one, each until its own limits. */
+function openSharers<SomeAnswer extends BegunAnswer>(
+  clock: Clock,
+  giveUp: (id: number, sharer: Sharer<SomeAnswer>, why: string) => void,
+) {
+  const sharers = new Map<number, Sharer<SomeAnswer>>();
+  let lastId = 0;
+  return {
+    list: (requests: readonly { readonly id: number }[]) => requests.flatMap(({ id }) => sharers.get(id) ?? []),
+    add({ timeoutMs, signal }: Pick<ScrapeRead, 'timeoutMs' | 'signal'>): readonly [number, Sharer<SomeAnswer>] {
+      // The law numbers its own reads from 1 on.
+      const id = --lastId;
       const sharer: Sharer<SomeAnswer> = {
         limit: new AbortController(),
         begun: Promise.withResolvers(),
@@ -172,26 +182,32 @@ export function openReads<SomeAnswer extends BegunAnswer>(
         cancel();
         sharers.delete(id);
       });
-      const request = { id, need: 'scrape', accept, untilMs: clock.nowMs() + timeoutMs } as const;
-      if (!sharer.limit.signal.aborted) take({ kind: 'asked', request });
-      return { begun: sharer.begun.promise, ended: sharer.ended.promise, limit: sharer.limit.signal };
+      return [id, sharer];
     },
-    async observe(signal, isLast = false) {
-      take({ kind: 'look', isLast });
-      if (isLast) await waitFor(whenOwnEnd('last'), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
-      else if (isAwaited && shown.reading === null && hasOwn(reads))
-        await waitFor(whenOwnEnd(), { timeoutMs: settings.pollMs, signal, clock });
-      const reading = shown.reading ?? NOT_READ;
-      shown = { ...shown, reading: null };
-      return reading;
+    giveUpAll(why: string): void {
+      for (const [id, sharer] of sharers) giveUp(id, sharer, why);
     },
-    giveUpScrapes,
-    async close() {
-      giveUpScrapes('closed');
-      take({ kind: 'closed' });
-      for (const limit of limits.values()) limit.abort('closed');
-      await Promise.all(ends);
-      await source.close();
+  };
+}
+
+/** What observations are shown: each reading once. A read that was given up hides none. */
+function openShown() {
+  let beganAtMs = Number.NEGATIVE_INFINITY;
+  let reading: ExporterReading | null = null;
+  return {
+    has: () => reading !== null,
+    take(): ExporterReading {
+      const taken = reading ?? NOT_READ;
+      reading = null;
+      return taken;
+    },
+    add(atMs: number, newer: ExporterReading, { isGivenUp, isTextRead }: Record<'isGivenUp' | 'isTextRead', boolean>) {
+      if (isGivenUp) reading ??= newer;
+      // Where text is read as well, that says what is judged: labels such as `le` differ.
+      const isHidden = newer.isOther === true && isTextRead;
+      if (isGivenUp || atMs < beganAtMs || isHidden) return;
+      beganAtMs = atMs;
+      reading = newer;
     },
   };
 }
