@@ -117,7 +117,7 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
  * that was never seen.
  */
 export async function outlastMain(host: Host, config: Config, signals: Signals): Promise<Exit> {
-  // A startupProbe may ask the front, and main starts only once that is answered.
+  // --ready may wait for the front, and main for that.
   const log = openRunLog({ ...host, stdout: () => {} }, 'error');
   const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log };
   const opened = await openConfiguredFront(opening);

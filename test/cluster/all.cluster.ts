@@ -8,6 +8,7 @@ import { runContainerScenarios } from './container.cluster.ts';
 import { runExplainScenarios } from './explain.cluster.ts';
 import { applyPolicy, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
+import { runHarmlessScenarios } from './harmless.cluster.ts';
 import { runInPlaceScenarios } from './in-place.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
@@ -37,6 +38,7 @@ describe('a cluster', { timeout: 2_700_000 }, () => {
     runInPlaceScenarios();
     runJobsScenarios();
     runJobsEndingScenarios();
+    runHarmlessScenarios();
     runGuideScenarios();
     runMigrationScenarios();
     runContainerScenarios();

@@ -22,28 +22,24 @@ export function runChartScenarios(): void {
     requirePolicies();
     const { cluster } = getFixture();
     const name = `chart-${cluster.run}`;
+    // Not for the namespace of the release itself, in which `helm test` has its pods.
+    const other = await cluster.openNamespace('chart-pods');
     const values = [
-      ...['--set', `name=${name},test.image=${IMAGES.busybox}`],
+      ...['--set', `name=${name}`],
       ...['--set', 'namespaces[0].key=kubernetes.io/metadata.name,namespaces[0].operator=In'],
-      ...['--set', `namespaces[0].values={${namespace.name}}`],
+      ...['--set', `namespaces[0].values={${other.name}}`],
     ];
     const helm = (...args: readonly string[]) => runHelmIn(namespace.name, ...args);
     const isThere = async () => (await cluster.kubectl(['get', POLICIES, '--output=name'])).includes(`/${name}`);
+    const readImage = (namespaceName: string) =>
+      cluster.kubectl([
+        ...['run', 'try-lastscrape', '--image=none', '--restart=Never', '--dry-run=server'],
+        ...['--namespace', namespaceName, '--labels=lastscrape.dev/inject=true'],
+        ...['--annotations=prometheus.io/port=8000', '--output=jsonpath={.spec.initContainers[*].image}'],
+      ]);
     const untilImage = (image: string) =>
       until(`lastscrape of the image ${image}`, START_MS, async () => {
-        const answer = await cluster.kubectl([
-          ...[
-            'run',
-            'try-lastscrape',
-            '--image=none',
-            '--restart=Never',
-            '--dry-run=server',
-            '--namespace',
-            namespace.name,
-          ],
-          ...['--labels=lastscrape.dev/inject=true', '--annotations=prometheus.io/port=8000'],
-          '--output=jsonpath={.spec.initContainers[*].image}',
-        ]);
+        const answer = await readImage(other.name);
         if (answer === image) return true;
         throw new Error(`it is "${answer}"`);
       });
@@ -63,9 +59,17 @@ export function runChartScenarios(): void {
     await untilImage(IMAGES.renamed);
     await helm('upgrade', name, CHART, ...values, '--set', `image=${IMAGES.lastscrape}`);
     await untilImage(IMAGES.lastscrape);
-    assert.match(await helm('test', name, '--timeout', '2m'), /Phase: +Succeeded/);
+    const tested = await helm('test', name, '--logs', '--timeout', '2m');
+    assert.match(tested, /Phase: +Succeeded[\s\S]*Phase: +Succeeded/);
+    assert.match(tested, /POD LOGS: .*-test-image\nlastscrape /);
+    // Pods of other namespaces than those of `namespaces` stay as they are.
+    assert.equal(await readImage(namespace.name), '');
+    // A test that fails leaves nothing.
+    await helm('upgrade', name, CHART, ...values, '--set', `image=${IMAGES.busybox}`);
+    await assert.rejects(helm('test', name, '--timeout', '2m'), /test-image/);
     await helm('uninstall', name);
     assert.equal(await isThere(), false);
+    assert.equal(await cluster.kubectl(['get', 'pods', '--namespace', namespace.name, '--output=name']), '');
   });
 
   runScenarioIn('chart: a wrong value is refused, and nothing is installed', {}, async (namespace) => {

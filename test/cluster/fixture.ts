@@ -32,7 +32,7 @@ export function requireCluster(): { readonly loadCommand: string } {
     process.stderr.write(HOW_TO);
     process.exit(1);
   }
-  const programs = ['kubectl', 'helm', 'busybox', 'tar', 'ldd', PUSHGATEWAY].filter(
+  const programs = ['kubectl', 'helm', 'busybox', 'iptables', 'tar', 'ldd', PUSHGATEWAY].filter(
     (name) => findOnPath(name) === undefined,
   );
   const missing = [

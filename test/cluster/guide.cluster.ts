@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
+import { template } from '../deploy/chart.ts';
 import type { BlockName } from '../deploy/guide.ts';
 import {
   buildGolden,
@@ -18,6 +19,7 @@ import {
 import { until } from '../support/until.ts';
 import { DEFINITIONS, type Definition, definitionPath } from '../tools/definitions.ts';
 import { openGuideShell } from './guide-shell.ts';
+import { IMAGES } from './images.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
 import {
   END_MS,
@@ -129,9 +131,11 @@ export function runGuideScenarios(): void {
       ['podmonitor', /podmonitor.monitoring.coreos.com\/locust-master created/],
       ['servicemonitor', /servicemonitor.monitoring.coreos.com\/locust-master created/],
       ['alerts', /prometheusrule.monitoring.coreos.com\/lastscrape created/],
-      ['kyverno', /kyverno.io\/lastscrape created\n.*lastscrape-jobs created/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
+    const { stdout } = template([`image=${IMAGES.lastscrape}`, 'engine=kyverno'], { only: ['policy', 'jobs-policy'] });
+    const said = await getFixture().cluster.kubectl(['apply', '--filename', '-'], stdout);
+    assert.match(said, /kyverno.io\/lastscrape created\n.*lastscrape-jobs created/);
   });
 
   runScenarioIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {

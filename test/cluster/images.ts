@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -38,6 +39,7 @@ export const IMAGES = {
   pushgateway: 'localhost/lastscrape-test/pushgateway:1',
   busybox: 'localhost/lastscrape-test/busybox:1',
   report: 'localhost/lastscrape-test/report:1',
+  iptables: 'localhost/lastscrape-test/iptables:1',
   kubexit: 'localhost/lastscrape-test/kubexit:1',
   mesh: 'localhost/lastscrape-test/mesh:1',
   job: 'localhost/lastscrape-test/job:1',
@@ -146,6 +148,18 @@ const MADE: readonly Made[] = [
       addScript(root, 'report');
       symlinkSync('report', join(root, 'bin/migrate'));
       return { entrypoint: ['/bin/report'], user: '1000:1000' };
+    },
+  },
+  {
+    // What redirects in the pod of a mesh; with the kernel's part of the two that it can do.
+    name: 'iptables',
+    make(root) {
+      const [program = ''] = addProgram(root, findOnPath('iptables') ?? '');
+      const folder = dirname(globSync('/usr/lib/*/xtables/libxt_REDIRECT.so')[0] ?? '');
+      mkdirSync(join(root, folder), { recursive: true });
+      for (const name of ['libxt_REDIRECT.so', 'libxt_tcp.so'])
+        copyFileSync(join(folder, name), join(root, folder, name));
+      return { entrypoint: [program, 'iptables'], user: '0:0' };
     },
   },
   {

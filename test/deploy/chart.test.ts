@@ -61,11 +61,12 @@ describe('deploy/chart', { skip }, () => {
 
   test('with nothing but an image: both policies, their warnings, and a test', () => {
     assert.deepEqual(list(render([IMAGE])).toSorted(), [
-      'Job lastscrape-test',
       'MutatingAdmissionPolicy lastscrape',
       'MutatingAdmissionPolicy lastscrape-jobs',
       'MutatingAdmissionPolicyBinding lastscrape',
       'MutatingAdmissionPolicyBinding lastscrape-jobs',
+      'Pod lastscrape-test-front',
+      'Pod lastscrape-test-image',
       'ValidatingAdmissionPolicy lastscrape-annotations',
       'ValidatingAdmissionPolicy lastscrape-jobs',
       'ValidatingAdmissionPolicyBinding lastscrape-annotations',
@@ -77,12 +78,13 @@ describe('deploy/chart', { skip }, () => {
     const values = ['engine=kyverno', 'monitors.enabled=true', 'rules.enabled=true', 'dashboard.enabled=true'];
     const rendered = render([IMAGE, ...values, 'warnings.enabled=false', 'networkPolicy.namespaces={shop,bank}']);
     assert.deepEqual(list(rendered).toSorted(), [
-      'ClusterPolicy lastscrape',
-      'ClusterPolicy lastscrape-jobs',
       'ConfigMap lastscrape-dashboard',
-      'Job lastscrape-test',
+      'MutatingPolicy lastscrape',
+      'MutatingPolicy lastscrape-jobs',
       'NetworkPolicy locust-exporter',
       'NetworkPolicy locust-exporter',
+      'Pod lastscrape-test-front',
+      'Pod lastscrape-test-image',
       'PodMonitor lastscrape-front',
       'PodMonitor locust-master',
       'PrometheusRule lastscrape',
@@ -109,22 +111,55 @@ describe('deploy/chart', { skip }, () => {
     }
   });
 
+  test('Kyverno gets what the API server gets', () => {
+    const read = (engine: string) => {
+      const { stdout } = template([IMAGE, `engine=${engine}`], { only: ['policy', 'jobs-policy'] });
+      const found = parseAllDocuments(stdout).map((document) => document.toJS());
+      return found.filter(({ kind }) => !kind.endsWith('Binding'));
+    };
+    const pods = { podControllers: { controllers: [] } };
+    const kyverno = read('policy').map((policy) => ({
+      ...policy,
+      apiVersion: 'policies.kyverno.io/v1',
+      kind: 'MutatingPolicy',
+      spec: { ...policy.spec, autogen: pods },
+    }));
+    assert.deepEqual(read('kyverno'), kyverno);
+    assert.equal(kyverno.length, 2);
+  });
+
   test('quantities stay what they are: not rounded, and strings for CEL as well', () => {
     const values = ['resources.requests.cpu=0.5', 'resources.limits.cpu=1', 'resources.limits.memory=134217728'];
     const { stdout } = template([IMAGE, ...values], { only: ['policy', 'jobs-policy'] });
     const line = /limits: \{'cpu': '1', 'memory': '134217728'\},\n +requests: \{'cpu': '0\.5', 'memory': '64Mi'\}/g;
     assert.equal(stdout.match(line)?.length, 2, stdout);
-    const kyverno = template([IMAGE, 'engine=kyverno', ...values], { only: ['kyverno', 'jobs-kyverno'] });
-    assert.equal(kyverno.stdout.match(/limits: \{cpu: "1", memory: "134217728"\}/g)?.length, 2, kyverno.stdout);
   });
 
   test('without resources the policies set none', () => {
-    const { stdout } = template([IMAGE, 'resources.requests=null', 'resources.limits=null']);
-    assert.doesNotMatch(stdout, /^ +resources: (?!\{|\[)/m);
+    const values = ['requests', 'limits', 'guaranteed'].map((name) => `resources.${name}=null`);
+    const { stdout } = template([IMAGE, ...values], { only: ['policy', 'jobs-policy'] });
+    assert.doesNotMatch(stdout, /limits: |requests: /);
+  });
+
+  test('the security context: another user, none, and nothing at all', () => {
+    const read = (...values: readonly string[]) =>
+      template([IMAGE, ...values], { only: ['jobs-policy'] }).stdout.match(/securityContext\{[\s\S]*?\}\}/)?.[0];
+    assert.match(read('securityContext.runAsUser=1000') ?? '', /runAsUser: 1000/);
+    const none = read('securityContext.runAsUser=null', 'securityContext.runAsGroup=null') ?? '';
+    assert.match(none, /runAsNonRoot: true/);
+    assert.doesNotMatch(none, /runAsUser|runAsGroup/);
+    assert.equal(read('securityContext=null'), undefined);
   });
 
   test('names of digits alone, which are valid, are strings', () => {
-    const cluster = ['--kube-version', '1.36.0', '--api-versions', 'kyverno.io/v1/ClusterPolicy', '--namespace', '42'];
+    const cluster = [
+      '--kube-version',
+      '1.36.0',
+      '--api-versions',
+      'policies.kyverno.io/v1/MutatingPolicy',
+      '--namespace',
+      '42',
+    ];
     const digits = ['--set-string', 'name=1e3,networkPolicy.from=7,networkPolicy.namespaces={8}'];
     const others = ['--set', `${IMAGE},engine=kyverno,monitors.enabled=true`];
     const { stdout } = runHelm('template', 'lastscrape', CHART, ...cluster, ...others, ...digits);
@@ -138,16 +173,33 @@ describe('deploy/chart', { skip }, () => {
     assert.match(stdout, /metadata.name: "7"/);
   });
 
-  for (const [what, values, apis, said] of [
+  for (const [what, values, cluster, said] of [
     ['no image', [], undefined, /image is not set: helm … --set image=HOST\/lastscrape:VERSION/],
-    ['no policies', [IMAGE], [], /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/],
-    ['no Kyverno', [IMAGE, 'engine=kyverno'], [], /this cluster has no Kyverno .* set engine=policy/],
+    [
+      'no policies',
+      [IMAGE],
+      { version: '1.35.0', apis: [] },
+      /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/,
+    ],
     ['an unknown engine', [IMAGE, 'engine=webhook'], undefined, /engine/],
+    [
+      'a request above the limit',
+      [IMAGE, 'resources.requests.memory=128Mi'],
+      undefined,
+      /resources.requests.memory is 128Mi, more than resources.limits.memory, 64Mi/,
+    ],
+    [
+      'a CPU request above the limit',
+      [IMAGE, 'resources.requests.cpu=2'],
+      undefined,
+      /resources.requests.cpu is 2, more/,
+    ],
+    ['no quantity', [IMAGE, 'resources.requests.cpu=lots'], undefined, /"lots" is no quantity/],
     ['a misspelt value', [IMAGE, 'job.enabled=false'], undefined, /job/],
     ['a quote in the image', ["image=a'b"], undefined, /image/],
   ] as const) {
     test(`refused: ${what}`, () => {
-      const { stderr, status } = template(values, apis === undefined ? {} : { apis: apis as never });
+      const { stderr, status } = template(values, cluster as never);
       assert.equal(status, 1);
       assert.match(stderr, said);
     });

@@ -10,7 +10,10 @@ export const ROOT = join(import.meta.dirname, '..', '..');
 export const CHART = join(ROOT, 'deploy/chart');
 
 /** The APIs of a cluster with everything that the chart can use. */
-export const APIS = ['admissionregistration.k8s.io/v1/MutatingAdmissionPolicy', 'kyverno.io/v1/ClusterPolicy'] as const;
+export const APIS = [
+  'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy',
+  'policies.kyverno.io/v1/MutatingPolicy',
+] as const;
 
 /** The manifests of deploy/ that are what the chart renders: the template, and the values that switch it on. */
 export const RENDERED: Readonly<Record<string, readonly [template: string, ...values: readonly string[]]>> = {
@@ -18,8 +21,6 @@ export const RENDERED: Readonly<Record<string, readonly [template: string, ...va
   'deploy/jobs-policy.yaml': ['jobs-policy'],
   'deploy/annotations-policy.yaml': ['annotations-policy'],
   'deploy/jobs-warnings.yaml': ['jobs-warnings'],
-  'deploy/kyverno.yaml': ['kyverno', 'engine=kyverno'],
-  'deploy/jobs-kyverno.yaml': ['jobs-kyverno', 'engine=kyverno'],
   'deploy/monitoring/podmonitor.yaml': ['podmonitor', 'monitors.enabled=true'],
   'deploy/monitoring/prometheusrule.yaml': ['prometheusrule', 'rules.enabled=true'],
   'deploy/monitoring/networkpolicy.yaml': ['networkpolicy', 'networkPolicy.namespaces[0]='],

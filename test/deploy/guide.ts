@@ -24,7 +24,6 @@ export const RUN_IN_CLUSTER = [
   'front example',
   'watch',
   'report',
-  'kyverno',
   'example',
   'check in the pod',
   'verdict',

@@ -78,7 +78,7 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
   const others: Readonly<Record<string, Container>> = {
     'its image, from a registry': { name: 'watcher', image: 'registry.example:5000/tools/lastscrape:0.1.0' },
     'its image, by digest': { name: 'watcher', image: `lastscrape@sha256:${'0'.repeat(64)}` },
-    'its variables': { name: 'watcher', image: 'watcher', env: [{ name: 'LASTSCRAPE_TTL', value: '2m' }] },
+    'its variables': { name: 'watcher', image: 'watcher', env: [{ name: 'LASTSCRAPE_DONE_WHEN', value: 'port:5557' }] },
   };
   const strangers = Object.entries(labels).map(([what, own]) => [
     what,
@@ -214,7 +214,7 @@ const SPEC_DEFAULTS: Fields = {
 };
 
 function normaliseContainer(container: Container): Container {
-  const { ports, env, volumeMounts, startupProbe, ...rest } = container as Container & { startupProbe?: Fields };
+  const { ports, env, volumeMounts, ...rest } = container;
   return withoutAbsent({
     ...without(rest, {
       resources: {},
@@ -224,7 +224,6 @@ function normaliseContainer(container: Container): Container {
     // With hostNetwork the server writes the port down as the host's, too.
     ports: ports?.map((port) => without(port, { protocol: 'TCP', hostPort: port['containerPort'] })),
     env: env?.map(normaliseVariable),
-    startupProbe: startupProbe && normaliseProbe(startupProbe),
     volumeMounts: withoutEmpty(
       volumeMounts?.filter(({ mountPath }) => mountPath !== '/var/run/secrets/kubernetes.io/serviceaccount'),
     ),
@@ -235,13 +234,6 @@ function normaliseVariable(variable: Variable): Fields {
   const { fieldRef } = variable.valueFrom ?? {};
   if (fieldRef === undefined) return variable;
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: without(fieldRef, { apiVersion: 'v1' }) } };
-}
-
-function normaliseProbe(probe: Fields): Fields {
-  const { httpGet, ...rest } = without(probe, { successThreshold: 1, timeoutSeconds: 1 }) as Fields & {
-    httpGet: Fields;
-  };
-  return { ...rest, httpGet: without(httpGet, { scheme: 'HTTP' }) };
 }
 
 function normaliseVolume(volume: Fields): Fields {

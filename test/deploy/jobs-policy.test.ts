@@ -1,17 +1,15 @@
-// deploy/jobs-policy.yaml and its Kyverno twin agree with the program and each other. What an API server
+// deploy/jobs-policy.yaml agrees with the program. What an API server
 // makes of labelled pods is in fixtures/injected/jobs; the cluster test asks a real one again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
-import { gateGoldens, normalise, type Pod } from './injected.ts';
+import { type Fields, normalise, type Pod } from './injected.ts';
 import { findSidecar, JOB_NOT_LAST, JOBS_INJECTED, readJobGolden, readJobPod } from './injected-jobs.ts';
-
-const stale = gateGoldens();
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -64,7 +62,10 @@ function addWanted({ metadata, spec, ...rest }: Pod): Pod {
   const pushed = { metadata, spec: { ...spec, ...(names === undefined ? {} : { hostAliases }) }, ...rest };
   if (annotations['lastscrape.dev/hook'] !== 'python') return pushed;
   const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks', readOnly: true };
-  const containers = spec.containers.map(({ env = [], volumeMounts = [], ...container }) => {
+  const containers = spec.containers.map((each) => {
+    // Its envFrom may set PYTHONPATH.
+    if (each.name === 'unknown') return each;
+    const { env = [], volumeMounts = [], ...container } = each;
     const path = env.find(({ name }) => name === 'PYTHONPATH');
     const isThere = path?.value !== undefined || path?.valueFrom !== undefined;
     const hook = [
@@ -88,11 +89,23 @@ test('the hook is written where main mounts it', () => {
   }
 });
 
+test('main waits for lastscrape only where it needs it from its first moment; and a Guaranteed pod stays one', () => {
+  for (const name of JOBS_INJECTED) {
+    const { lifecycle, startupProbe, resources } = findSidecar(readJobGolden(name));
+    const isNeeded = name === 'hooked' || name === 'pushed';
+    const hook = { postStart: { exec: { command: ['/lastscrape', '--ready'] } } };
+    assert.deepEqual([lifecycle, startupProbe], [isNeeded ? hook : undefined, undefined], name);
+    const { requests, limits } = resources as { requests: Fields; limits: Fields };
+    assert.equal(requests['cpu'], name === 'guaranteed' ? limits['cpu'] : '10m', name);
+  }
+});
+
 test('the metrics are read where the pod says that they are', () => {
   const urls = JOBS_INJECTED.map((name) => [name, resolveVariables(readJobGolden(name))['LASTSCRAPE_METRICS_URL']]);
   assert.deepEqual(Object.fromEntries(urls), {
     annotated: 'http://localhost:8000/internal/metrics',
     'earlier-sidecar': 'http://localhost:9102/metrics',
+    guaranteed: 'http://localhost:8000/metrics',
     hooked: 'http://localhost:8000/metrics',
     'http-metrics': 'http://localhost:8000/metrics',
     'named-port': 'http://localhost:8000/stats',
@@ -149,33 +162,5 @@ test('a native sidecar after lastscrape is overtaken: lastscrape moves to the en
 test('both policies are evaluated again where another one changes the pod after them', () => {
   for (const file of ['deploy/policy.yaml', 'deploy/jobs-policy.yaml']) {
     assert.equal(parseAllDocuments(read(file))[0]?.toJS().spec.reinvocationPolicy, 'IfNeeded', file);
-  }
-});
-
-test('deploy/jobs-kyverno.yaml has the container of the API server, field by field', { skip: stale }, () => {
-  const { rules } = parse(read('deploy/jobs-kyverno.yaml')).spec;
-  const { variable } = rules[0].context.find(({ name }: { name: string }) => name === 'container');
-  const filled = JSON.parse(
-    JSON.stringify(variable.value)
-      .replace('"{{ front }}"', '9469')
-      .replace('{{ to_string(front) }}', '9469')
-      .replace('{{ metricsUrl }}', 'http://localhost:8000/internal/metrics')
-      .replace('{{ poll }}', '250ms')
-      .replace('{{ to_string(add(ttlSeconds, `5`)) }}', '95'),
-  );
-  assert.deepEqual(filled, findSidecar(readJobGolden('annotated')));
-});
-
-test('deploy/jobs-kyverno.yaml is for the same pods as the policy, and fails open', () => {
-  const { metadata, spec } = parse(read('deploy/jobs-kyverno.yaml'));
-  assert.equal(metadata.annotations['pod-policies.kyverno.io/autogen-controllers'], 'none');
-  assert.deepEqual([spec.webhookConfiguration.failurePolicy, spec.background], ['Ignore', false]);
-  const [, constraints = ''] =
-    /matchConstraints:\n([\s\S]*?)\n {2}matchConditions:/.exec(read('deploy/jobs-policy.yaml')) ?? [];
-  const { namespaceSelector, objectSelector } = parse(constraints);
-  for (const { match } of spec.rules) {
-    const { kinds, operations, ...selectors } = match.any[0].resources;
-    assert.deepEqual([kinds, operations], [['Pod'], ['CREATE']]);
-    assert.deepEqual(selectors, { namespaceSelector, selector: objectSelector });
   }
 });

@@ -53,8 +53,12 @@ function buildJob(
   };
 }
 
-function buildCronJob(name: string, spec: Pod['spec']): Fields & Pick<Job, 'metadata'> {
-  const job = buildJob(name, spec);
+function buildCronJob(
+  name: string,
+  spec: Pod['spec'],
+  labels: Record<string, string> = {},
+): Fields & Pick<Job, 'metadata'> {
+  const job = buildJob(name, spec, labels);
   return { ...job, kind: 'CronJob', spec: { jobTemplate: { spec: job['spec'] } } };
 }
 
@@ -197,12 +201,29 @@ test('the component of the hook adds to the first container what the policy adds
     const { containers, initContainers = [], volumes: all = [] } = pod;
     assert.deepEqual(containers[0], first);
     assert.deepEqual(new Set(all), new Set([...volumes, { name: mount.name, emptyDir: {} }]));
-    const { env = [], volumeMounts } = initContainers.at(-1) as Container;
+    const { env = [], volumeMounts, lifecycle } = initContainers.at(-1) as Container;
     assert.deepEqual(volumeMounts, [mount]);
+    assert.deepEqual(lifecycle, findSidecar(readJobGolden('hooked'))['lifecycle']);
     const hooks = env.filter(({ name }) => name === 'LASTSCRAPE_HOOKS');
     assert.deepEqual(hooks, [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }]);
   }
   assert.deepEqual(findSpec(built, 'other'), plain);
+});
+
+test('what main has stays: a grace of its own, and a PYTHONPATH of envFrom, are kept by a label, or the build fails', {
+  skip,
+}, () => {
+  const grace = { containers: [MAIN], terminationGracePeriodSeconds: 600 };
+  const from = { containers: [{ ...MAIN, envFrom: [{ configMapRef: { name: 'report' } }] }] };
+  const keepsGrace = { 'lastscrape.dev/grace': 'own' };
+  for (const make of [buildJob, buildCronJob]) {
+    assert.throws(() => buildWith([make('own', grace)], {}, ['front']), /terminationGracePeriodSeconds failed/);
+    const [kept] = buildWith([make('own', grace, keepsGrace)], {}, ['front']);
+    assert.equal(findSpec([kept as Job], 'own')['terminationGracePeriodSeconds'], 600);
+    assert.throws(() => buildWith([make('own', from)], {}, ['front', 'hook']), /envFrom failed/);
+    const keepsPath = { 'lastscrape.dev/python-path': 'own' };
+    assert.equal(buildWith([make('own', from, keepsPath)], {}, ['front', 'hook']).length, 1);
+  }
 });
 
 test('the example with a front is its CronJob with lastscrape last, and nothing else', { skip: skip || stale }, () => {

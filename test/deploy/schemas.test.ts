@@ -91,8 +91,6 @@ const BREAKS = [
   ['deploy/policy.yaml', 'failurePolicy:', 'failurPolicy:'],
   ['deploy/policy.yaml', 'matchConditions:', 'matchCondition:'],
   ['deploy/policy.yaml', 'policyName:', 'policy:'],
-  ['deploy/kyverno.yaml', 'failurePolicy: Ignore', 'failurePolicy: Never'],
-  ['deploy/kyverno.yaml', 'patchesJson6902:', 'patchesJSON6902:'],
   ['deploy/job/example/job.yaml', 'backoffLimit:', 'backOffLimit:'],
   ['deploy/job/example/job.yaml', 'containerPort: 9102', 'containerPort: metrics'],
   ['deploy/migrate/pkill.yaml', 'shareProcessNamespace:', 'sharedProcessNamespace:'],

@@ -102,7 +102,7 @@ const gatewayLines = (port: number) => ({
           { name: 'LASTSCRAPE_METRICS_URL', value: `pushgateway://127.0.0.1:${port}` },
           { name: 'LASTSCRAPE_FRONT', value: '9469' },
         ],
-        startupProbe: { httpGet: { path: '/-/ready', port: 9469 }, periodSeconds: 1, failureThreshold: 60 },
+        lifecycle: { postStart: { exec: { command: ['/lastscrape', '--ready'] } } },
       },
     ],
   },

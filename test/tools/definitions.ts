@@ -26,10 +26,10 @@ export const OPERATOR_DEFINITIONS: readonly Definition[] = ['podmonitors', 'serv
 );
 
 export const KYVERNO_DEFINITION: Definition = {
-  name: 'clusterpolicies.kyverno.io',
+  name: 'mutatingpolicies.policies.kyverno.io',
   module: 'github.com/kyverno/kyverno',
   version: '1.19.1',
-  file: 'config/crds/kyverno/kyverno.io_clusterpolicies.yaml',
+  file: 'config/crds/policies.kyverno.io/policies.kyverno.io_mutatingpolicies.yaml',
 };
 
 export const DEFINITIONS: readonly Definition[] = [...OPERATOR_DEFINITIONS, KYVERNO_DEFINITION];

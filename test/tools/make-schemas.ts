@@ -1,11 +1,11 @@
 // `npm exec -- node test/tools/make-schemas.ts`: makes fixtures/schemas/ as kubeconform reads them: of
-// prometheus-operator and Kyverno from their Go modules, of Kubernetes from the API server of KUBECONFIG.
+// prometheus-operator from its Go module, of Kubernetes from the API server of KUBECONFIG.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { downloadDefinition, KYVERNO_DEFINITION, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
+import { downloadDefinition, OPERATOR_DEFINITIONS, OPERATOR_VERSION } from './definitions.ts';
 
 const SCHEMAS = join(import.meta.dirname, '..', '..', 'fixtures', 'schemas');
 
@@ -118,11 +118,6 @@ for (const definition of OPERATOR_DEFINITIONS) {
   const { name, schema } = convert(downloadDefinition(definition));
   writeSchema(`prometheus-operator-${OPERATOR_VERSION}`, name, schema);
 }
-
-const { name: kyverno, schema } = convert(downloadDefinition(KYVERNO_DEFINITION));
-const { properties, ...policy } = schema;
-const { status: _, ...kept } = properties as Schema;
-writeSchema(`kyverno-${KYVERNO_DEFINITION.version}`, kyverno, { ...policy, properties: kept });
 
 const { gitVersion } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/version'], COMMAND));
 const { definitions } = JSON.parse(execFileSync('kubectl', ['get', '--raw', '/openapi/v2'], COMMAND));

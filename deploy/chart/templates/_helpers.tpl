@@ -21,25 +21,87 @@ METRICS_URL FRONT DONE_WHEN SIDECARS SCRAPES TTL QUIT QUIT_TIMEOUT POLL SETTLE S
 {{- toYaml (kindIs "string" . | ternary (toString .) (int64 . | toString)) -}}
 {{- end }}
 
-{{/* What every lastscrape container has. */}}
-{{- define "lastscrape.container" -}}
-terminationMessagePolicy: FallbackToLogsOnError
-{{- if or .Values.resources.requests .Values.resources.limits }}
+{{/* The resources of a container. Argument: requests and limits. */}}
+{{- define "lastscrape.resources" -}}
+{{- $lists := . -}}
+{{- if or .requests .limits -}}
 resources:
   {{- range $kind := list "requests" "limits" }}
-  {{- with $quantities := index $.Values.resources $kind }}
+  {{- with $quantities := index $lists $kind }}
   {{ $kind }}: { {{- range $i, $name := keys $quantities | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ include "lastscrape.quantity" (index $quantities $name) }}{{ end -}} }
   {{- end }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* A quantity as a number, to compare two of them. */}}
+{{- define "lastscrape.number" -}}
+{{- $text := kindIs "string" . | ternary (toString .) (int64 . | toString) -}}
+{{- if not (regexMatch "^[0-9]+([.][0-9]+)?(m|k|[MGTP]|[KMGTP]i)?$" $text) }}{{ fail (printf "resources: %q is no quantity such as 10m, 0.5 or 64Mi" $text) }}{{ end -}}
+{{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[A-Za-z]+$" $text) | default 1.0) -}}
+{{- end }}
+
+{{/* An error where requests exceed limits: the API server would refuse every pod that gets such a container. */}}
+{{- define "lastscrape.checkResources" -}}
+{{- range $name, $request := .Values.resources.requests -}}
+  {{- with $limit := get ($.Values.resources.limits | default dict) $name -}}
+    {{- if gt (include "lastscrape.number" $request | float64) (include "lastscrape.number" $limit | float64) -}}
+      {{- fail (printf "resources.requests.%s is %v, more than resources.limits.%s, %v: no labelled pod could start" $name $request $name $limit) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The security context, in the order of the values. */}}
+{{- define "lastscrape.security" -}}
+{{- with .Values.securityContext -}}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  readOnlyRootFilesystem: true
-  allowPrivilegeEscalation: false
-  capabilities: {drop: [ALL]}
-  seccompProfile: {type: RuntimeDefault}
+  {{- $order := list "runAsNonRoot" "runAsUser" "runAsGroup" "readOnlyRootFilesystem" "allowPrivilegeEscalation" "capabilities" "seccompProfile" }}
+  {{- range $name := concat $order (keys . | sortAlpha) | uniq }}
+  {{- if hasKey $.Values.securityContext $name }}
+  {{- $value := index $.Values.securityContext $name }}
+  {{ $name }}: {{ if kindIs "map" $value }}{ {{- include "lastscrape.flow" $value -}} }{{ else }}{{ toJson $value }}{{ end }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- define "lastscrape.flow" -}}
+{{- range $i, $name := keys . | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ toJson (index $ $name) | replace "\"" "" }}{{ end -}}
+{{- end }}
+
+{{/* What every lastscrape container has; `fixed`: whatever its resources. */}}
+{{- define "lastscrape.fixed" -}}
+terminationMessagePolicy: FallbackToLogsOnError
+{{ include "lastscrape.security" . }}
+{{- end }}
+{{- define "lastscrape.container" -}}
+terminationMessagePolicy: FallbackToLogsOnError
+{{ include "lastscrape.resources" .Values.resources }}
+{{ include "lastscrape.security" . }}
+{{- end }}
+
+{{/* Variables of a policy: the resources. In a Guaranteed pod requests equal limits, so that it stays one. */}}
+{{- define "lastscrape.resourceVariables" -}}
+{{- include "lastscrape.checkResources" . -}}
+- name: isGuaranteed
+  expression: >-
+    (object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ['cpu', 'memory'].all(name,
+    c.?resources.?limits[?name].hasValue()
+    && c.?resources.?requests[?name].orValue(c.resources.limits[name]) == c.resources.limits[name]))
+{{- end }}
+{{- define "lastscrape.celResources" -}}
+{{- $type := printf "%s.resources" .type -}}
+{{- $guaranteed := .root.Values.resources.guaranteed -}}
+{{- $other := omit .root.Values.resources "guaranteed" -}}
+{{- $cel := dict -}}
+{{- range $name, $value := dict "guaranteed" (dict "requests" $guaranteed "limits" $guaranteed) "other" $other -}}
+  {{- $yaml := include "lastscrape.resources" $value | fromYaml -}}
+  {{- $_ := set $cel $name (include "lastscrape.cel" (dict "type" $type "value" ($yaml.resources | default dict))) -}}
+{{- end -}}
+resources: variables.isGuaranteed
+? {{ $cel.guaranteed }}
+: {{ $cel.other }}
 {{- end }}
 
 {{/* Restarts after a kill or a crash in a pod that never restarts, from Kubernetes 1.35 on. */}}
@@ -49,12 +111,12 @@ restartPolicyRules:
   - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}
 {{- end }}
 
-{{/* When the front listens, main may start. */}}
-{{- define "lastscrape.startupProbe" -}}
-startupProbe:
-  httpGet: {path: /-/ready, port: lastscrape}
-  periodSeconds: 1
-  failureThreshold: 60
+{{/* Main starts once the front listens, or 5 s later: only where main needs it from its first moment, for the hook or for pushes. */}}
+{{- define "lastscrape.order" -}}
+lifecycle:
+  postStart:
+    exec:
+      command: [/lastscrape, --ready]
 {{- end }}
 
 {{/* A value as CEL: objects by their type, resource lists as maps. Arguments: type, value. */}}
@@ -111,14 +173,36 @@ startupProbe:
 {{- end }}
 {{- end }}
 
-{{/* Variables of CEL that a policy and its warnings share. Argument: the empty list, dyn([]) where the object is dynamic. */}}
+{{/* CEL: whether c is a lastscrape: by its name, its image, or a variable that no main has. With arguments it only prints something. */}}
+{{- define "lastscrape.hasImage" -}}
+c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)')
+{{- end }}
+{{- define "lastscrape.hasVariable" -}}
+c.?env.orValue(dyn([])).exists(e, e.name in ['LASTSCRAPE_DONE_WHEN', 'LASTSCRAPE_METRICS_URL', 'LASTSCRAPE_FRONT'])
+{{- end }}
 {{- define "lastscrape.isLastscrape" -}}
-c.name == 'lastscrape' || c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)')
-|| c.?env.orValue({{ . }}).exists(e, e.name.startsWith('LASTSCRAPE_') && e.name != 'LASTSCRAPE_SNAPSHOT_URL')
+c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "lastscrape.hasImage" . }}
+|| {{ include "lastscrape.hasVariable" . }})
 {{- end }}
 
-{{/* What lastscrape.dev/pushgateway names, and its port: 0 where it is not there, -1 where it cannot be used. */}}
-{{- define "lastscrape.pushVariables" -}}
+{{/* Variables of CEL that the policy for labelled pods and its warnings share, of a pod or pod template: variables.template. */}}
+{{- define "lastscrape.jobVariables" -}}
+- name: annotations
+  expression: variables.template.?metadata.?annotations.orValue(dyn({}))
+- name: native
+  expression: variables.template.spec.?initContainers.orValue(dyn([])).filter(c, c.?restartPolicy.orValue('') == 'Always')
+- name: containers
+  expression: variables.template.spec.containers + variables.template.spec.?initContainers.orValue(dyn([]))
+- name: isThere
+  expression: >-
+    variables.containers.exists(c, {{ include "lastscrape.isLastscrape" . | nindent 4 | trim }})
+# What is taken for lastscrape, and most likely is not.
+- name: impostors
+  expression: >-
+    variables.containers.filter(c, !{{ include "lastscrape.hasImage" . }}
+    && (c.name == 'lastscrape' ? !c.?env.orValue(dyn([])).exists(e, e.name.startsWith('LASTSCRAPE_'))
+    : c.?args.orValue(dyn([])).size() == 0 && {{ include "lastscrape.hasVariable" . }}))
+# Names of a Pushgateway, NAME:PORT, all with one port: with these lastscrape takes its place in this pod. 0: none, -1: wrong.
 - name: pushNames
   expression: >-
     variables.annotations[?'lastscrape.dev/pushgateway'].orValue('').split(',').map(each, each.trim()).filter(each, each != '')
@@ -129,6 +213,111 @@ c.name == 'lastscrape' || c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)'
     && each.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z]([-a-z0-9]*[a-z0-9])?:[1-9][0-9]{0,4}$')
     && each.split(':')[1] == variables.pushNames[0].split(':')[1]) ? -1
     : int(variables.pushNames[0].split(':')[1]) < 65536 ? int(variables.pushNames[0].split(':')[1]) : -1
+# Python's own end calls for the last numbers: every regular container gets the folder where lastscrape puts the hook. Not one whose
+# envFrom may set PYTHONPATH: a value in env would replace that, and cannot contain it.
+- name: hooked
+  expression: >-
+    variables.annotations[?'lastscrape.dev/hook'].orValue('').trim() != 'python' ? []
+    : variables.template.spec.containers.filter(c, c.?env.orValue(dyn([])).exists(e, e.name == 'PYTHONPATH')
+    || !c.?envFrom.orValue(dyn([])).exists(each, 'PYTHONPATH'.startsWith(each.?prefix.orValue(''))))
+- name: isHooked
+  expression: variables.hooked.size() > 0
+# Where the program's metrics are: what is said to lastscrape, else the annotations that people have already, else the port's name.
+- name: withPort
+  expression: >-
+    (variables.template.spec.containers + variables.native).filter(c,
+    c.?ports.orValue(dyn([])).exists(p, p.?name.orValue('') in ['metrics', 'http-metrics']))
+- name: port
+  expression: >-
+    variables.pushPort != 0 || variables.annotations[?'prometheus.io/scheme'].orValue('http') != 'http' ? ''
+    : variables.annotations[?'prometheus.io/port'].orValue('').matches('^[0-9]{1,5}$') ? string(variables.annotations['prometheus.io/port'])
+    : variables.withPort.size() == 0 ? ''
+    : string(variables.withPort[0].ports.filter(p, p.?name.orValue('') in ['metrics', 'http-metrics'])[0].containerPort)
+- name: ownUrl
+  expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
+- name: frontText
+  expression: variables.annotations[?'lastscrape.dev/front'].orValue('').trim()
+- name: front
+  expression: >-
+    variables.frontText == '' ? 9469
+    : variables.frontText.matches('^[1-9][0-9]{0,4}$') && int(variables.frontText) < 65536 ? int(variables.frontText) : 0
+- name: ports
+  expression: >-
+    variables.containers.map(c, c.?ports.orValue(dyn([])).map(p, int(p.containerPort))).filter(each, each.size() > 0)
+# Why lastscrape is not added, where it is not there: what the pod would be refused for, or could not work. Empty: it is added.
+- name: reason
+  expression: >-
+    variables.impostors.size() > 0 ? 'the container ' + string(variables.impostors[0].name)
+    + ' is taken for it, by its name or a variable LASTSCRAPE_...; rename that'
+    : variables.template.spec.?hostNetwork.orValue(false) ? 'with hostNetwork localhost is the node'
+    : variables.template.spec.?os.?name.orValue('linux') != 'linux'
+    || variables.template.spec.?nodeSelector[?'kubernetes.io/os'].orValue('linux') != 'linux'
+    || !(variables.template.spec.?nodeSelector[?'kubernetes.io/arch'].orValue('amd64') in ['amd64', 'arm64'])
+    ? 'its image is for Linux on amd64 and arm64'
+    : has(variables.template.spec.resources)
+    ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
+    : variables.pushPort == 0 && variables.ownUrl == '' && variables.port == ''
+    ? 'nothing says where the metrics are; set the annotation prometheus.io/port (and prometheus.io/path; http only), name'
+    + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
+    + ' the program pushes'
+    : variables.front == 0 ? 'lastscrape.dev/front must be the number of a port, 1 to 65535'
+    : variables.port == string(variables.front) || variables.ports.exists(each, variables.front in each)
+    ? 'port ' + string(variables.front) + ' is in use in this pod; set lastscrape.dev/front to the number of a free one'
+    : variables.pushPort == 0
+    && variables.ownUrl.matches('^[a-z+]+://(localhost|127[.]0[.]0[.]1|[[]::1[]]):' + string(variables.front) + '([/?#]|$)')
+    ? "lastscrape.dev/metrics-url is lastscrape's own port, " + string(variables.front) + "; it must be the program's"
+    : variables.pushPort == -1 || variables.pushPort == variables.front || variables.ports.exists(each, variables.pushPort in each)
+    ? 'lastscrape.dev/pushgateway must list NAME:PORT, such as pushgateway.monitoring.svc:9091, all with one port that is free in'
+    + ' this pod; not a URL, not https, no IP address'
+    : variables.isHooked && (variables.template.spec.?volumes.orValue(dyn([])).exists(v, v.name == 'lastscrape-hooks')
+    || variables.hooked.exists(c, c.?volumeMounts.orValue(dyn([])).exists(m, m.mountPath == '/lastscrape-hooks')))
+    ? 'lastscrape.dev/hook needs a volume lastscrape-hooks and a folder /lastscrape-hooks, which this pod has already'
+    : ''
+{{- end }}
+
+{{/* What a policy that changes pods is: one of the API server, or of Kyverno, which has the same fields. */}}
+{{- define "lastscrape.mutatingKind" -}}
+{{- if eq .Values.engine "kyverno" -}}
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+{{- else -}}
+apiVersion: {{ include "lastscrape.policyVersion" (dict "root" . "kind" "MutatingAdmissionPolicy") }}
+kind: MutatingAdmissionPolicy
+{{- end }}
+{{- end }}
+
+{{/* More conditions of `namespaces`, in CEL: the pod of `helm test` is in the namespace of the release, which they may leave out. */}}
+{{- define "lastscrape.namespaceCondition" -}}
+{{- with .Values.namespaces -}}
+- name: namespaces
+  expression: >-
+    object.metadata.?labels[?'lastscrape.dev/test'].orValue('') == {{ squote $.Release.Name }} || (
+    {{- range $i, $each := . }}
+    {{- $label := printf "namespaceObject.metadata.?labels[?%s]" (squote .key) }}
+    {{ if $i }}&& {{ end }}{{ if eq .operator "Exists" }}{{ $label }}.hasValue()
+    {{- else if eq .operator "DoesNotExist" }}!{{ $label }}.hasValue()
+    {{- else }}{{ if eq .operator "NotIn" }}!{{ end }}{{ $label }}.optMap(value, value in {{ toJson .values }}).orValue(false)
+    {{- end }}
+    {{- end }})
+{{- end }}
+{{- end }}
+
+{{/* What only one of the two has: Kyverno is told to leave the templates of Jobs alone, the API server's policy has a binding. */}}
+{{- define "lastscrape.mutatingExtra" -}}
+{{- if eq .Values.engine "kyverno" }}
+  autogen: {podControllers: {controllers: []}}
+{{- end }}
+{{- end }}
+{{- define "lastscrape.mutatingBinding" -}}
+{{- if ne .root.Values.engine "kyverno" }}
+---
+apiVersion: {{ include "lastscrape.policyVersion" (dict "root" .root "kind" "MutatingAdmissionPolicy") }}
+kind: MutatingAdmissionPolicyBinding
+metadata:
+  name: {{ toYaml .name }}
+spec:
+  policyName: {{ toYaml .name }}
+{{- end }}
 {{- end }}
 
 {{/* The version of an API of policies that this cluster has. Argument: kind. An error where it has none. */}}
@@ -140,18 +329,13 @@ c.name == 'lastscrape' || c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)'
     {{- $found = $version -}}
   {{- end -}}
 {{- end -}}
+{{- if and (not $found) (semverCompare ">=1.36.0-0" $.root.Capabilities.KubeVersion.Version) -}}
+  {{- $found = "v1" -}}
+{{- end -}}
 {{- if not $found -}}
   {{- fail (printf "this cluster has no %s: it came with Kubernetes 1.36, and with 1.34 and 1.35 behind a feature gate; where Kyverno is installed set engine=kyverno" $kind) -}}
 {{- end -}}
 admissionregistration.k8s.io/{{ $found }}
-{{- end }}
-
-{{/* An error where Kyverno is asked for and is not there. */}}
-{{- define "lastscrape.kyvernoVersion" -}}
-{{- if not (.Capabilities.APIVersions.Has "kyverno.io/v1/ClusterPolicy") -}}
-  {{- fail "engine is kyverno, and this cluster has no Kyverno (kyverno.io/v1 ClusterPolicy); install Kyverno, or set engine=policy" -}}
-{{- end -}}
-kyverno.io/v1
 {{- end }}
 
 {{/* The groups of a file of rules, without what its head says. */}}

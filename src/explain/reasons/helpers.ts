@@ -113,7 +113,7 @@ function replaceGateway({ name, spec }: ContainerFacts, pod: PodFacts): Remedy {
       `pushgateway://127.0.0.1:${toNumber(port?.['containerPort'], 9091)}`,
     ),
     `      ${envLine('LASTSCRAPE_FRONT', '9469')}   # where Prometheus scrapes it, instead of ${name}`,
-    '    startupProbe: {httpGet: {path: /-/ready, port: 9469}, periodSeconds: 1, failureThreshold: 60}',
+    '    lifecycle: {postStart: {exec: {command: [/lastscrape, --ready]}}}   # before main pushes',
   );
   const effect = 'It takes the pushes, and keeps the pod until Prometheus has scraped once more';
   return { change: changePod(pod, 'Put lastscrape in its place', lines, effect) };

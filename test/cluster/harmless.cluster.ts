@@ -1,0 +1,138 @@
+// A label never stops a Job: meshes that take the pod's network, wrong settings, pods that nothing may be added to. main starts,
+// runs and ends, on a real kubelet.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Container, Namespace, Pod } from './cluster.ts';
+import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
+import { IMAGES } from './images.ts';
+import type { PodSpec } from './locust-test.ts';
+import { END_MS, findStatus, readEnd, runScenarioIn } from './scenario.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+
+/** As the init container of a mesh does: whoever connects to the pod reaches the proxy, if that lets him. */
+const REDIRECT: Container = {
+  name: 'mesh-init',
+  image: IMAGES.iptables,
+  args: ['-t', 'nat', '-A', 'PREROUTING', '-p', 'tcp', '-j', 'REDIRECT', '--to-ports', '15006'],
+  securityContext: { runAsUser: 0, capabilities: { add: ['NET_ADMIN', 'NET_RAW'] } },
+};
+/** Takes connections and closes them: a proxy with STRICT mTLS, for a client without. */
+const CLOSE_ALL = 'trap exit TERM; while true; do nc -l -p 15006 </dev/null >/dev/null; done';
+
+export function runHarmlessScenarios(): void {
+  // Where no port is redirected to listens anything, and where the proxy refuses what is not its own TLS.
+  const regular: Container = { name: 'mesh-proxy', image: IMAGES.busybox, args: ['-c', 'sleep 20'] };
+  const native: Container = {
+    ...regular,
+    args: ['-c', `${CLOSE_ALL} & wait`],
+    restartPolicy: 'Always',
+  };
+  for (const [what, addMesh] of [
+    ['a regular proxy', (spec: PodSpec) => ({ ...spec, ...init(REDIRECT), containers: [...spec.containers, regular] })],
+    ['a native proxy with STRICT mTLS', (spec: PodSpec) => ({ ...spec, ...init(REDIRECT, native) })],
+  ] as const) {
+    for (const [how, annotations] of [
+      ['the label', {}],
+      ['the hook', { 'lastscrape.dev/hook': 'python' }],
+    ] as const) {
+      runScenarioIn(`harmless: a mesh with ${what}, and ${how}`, {}, async (namespace) => {
+        // Nothing can be scraped.
+        const all = { ...annotations, 'lastscrape.dev/ttl': '5s' };
+        const pod = await proveComplete(namespace, { annotations: all, env: SHORT, edit: addMesh });
+        assert.equal(pod.spec.initContainers?.at(-1)?.name, 'lastscrape');
+        assert.equal(readEnd(pod).report.scrapesSeen, 0);
+      });
+    }
+  }
+
+  for (const [file, name, value] of [
+    ['migrate/sleep', 'LASTSCRAPE_POLLS', '1s'],
+    ['migrate/sleep', 'LASTSCRAPE_FRONT', '9469x'],
+    ['migrate/pushgateway', 'LASTSCRAPE_FRNT', '9469'],
+    ['migrate/pushgateway', 'LASTSCRAPE_DONE_WHEN', 'sigtrem'],
+    ['job/front/job', 'LASTSCRAPE_METRICS_URL', 'http://localhost:9469/metrics'],
+    ['job/front/job', 'LASTSCRAPE_EXIT_ZERO', 'yes'],
+  ] as const) {
+    runScenarioIn(`harmless: ${file}.yaml with ${name}=${value}`, {}, async (namespace) => {
+      const { spec } = parse(readFileSync(join(DEPLOY, `${file}.yaml`), 'utf8')).spec.template;
+      const [lastscrape] = spec.initContainers as [Container];
+      const { env = [] } = lastscrape;
+      const wrong = [...env.filter((each) => each.name !== name), { name, value }];
+      const edit = (own: PodSpec) => ({
+        ...own,
+        terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+        ...init({ ...lastscrape, image: IMAGES.lastscrape, env: wrong }),
+      });
+      const pod = await proveComplete(namespace, { labels: {}, env: SHORT, edit });
+      const { report } = readEnd(pod);
+      assert.equal(report.outcome, 'misconfigured');
+      assert.match(report.problems?.join('\n') ?? '', new RegExp(name));
+      assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
+    });
+  }
+
+  runScenarioIn('harmless: a wrong annotation', {}, async (namespace) => {
+    const annotations = { 'lastscrape.dev/hook': 'python', 'lastscrape.dev/ttl': '2mins' };
+    const pod = await proveComplete(namespace, { annotations, env: SHORT });
+    assert.match(readEnd(pod).report.problems?.join('\n') ?? '', /^Cannot read LASTSCRAPE_TTL: /);
+  });
+
+  runScenarioIn('harmless: a pod with resources as a whole is left alone, and runs', {}, async (namespace) => {
+    const resources = { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } };
+    const pod = await proveComplete(namespace, { env: SHORT, edit: (spec) => ({ ...spec, resources }) });
+    assert.equal(pod.spec.initContainers, undefined);
+  });
+
+  runScenarioIn(
+    'harmless: a Guaranteed pod stays one, where Pod Security is restricted',
+    RESTRICTED,
+    async (namespace) => {
+      const edit = (spec: PodSpec): PodSpec => ({
+        ...spec,
+        containers: spec.containers.map((each) => ({
+          ...each,
+          resources: { limits: { cpu: '200m', memory: '128Mi' } },
+          securityContext: {
+            runAsNonRoot: true,
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+        })),
+      });
+      const pod = await proveComplete(namespace, { env: SHORT, edit });
+      assert.equal((pod.status as { qosClass?: string }).qosClass, 'Guaranteed');
+      assert.equal(pod.spec.initContainers?.[0]?.name, 'lastscrape');
+    },
+  );
+
+  runScenarioIn('harmless: a main that ends at once is not held for its grace', {}, async (namespace) => {
+    const edit = (spec: PodSpec): PodSpec => ({
+      ...spec,
+      containers: spec.containers.map((each) => ({ ...each, image: IMAGES.busybox, command: ['/bin/true'] })),
+    });
+    // Its start takes longer than main's whole life.
+    const pod = await proveComplete(namespace, { edit });
+    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
+  });
+}
+
+const SHORT = { JOB_MS: '3000' };
+const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+
+function init(...initContainers: readonly Container[]): { readonly initContainers: readonly Container[] } {
+  return { initContainers };
+}
+
+/** Runs a Job, whose main has to end well. @returns its pod */
+async function proveComplete(namespace: Namespace, job: CountingJob): Promise<Pod> {
+  await namespace.apply(buildCountingJob(job));
+  assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+  const pod = jobPod(namespace);
+  assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 0);
+  return pod;
+}
