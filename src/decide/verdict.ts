@@ -30,7 +30,7 @@ export type JudgedNumbers = {
   readonly readings: readonly ThresholdReading[];
   /** Of each entry: it was a number other than 0 at some time. */
   readonly wereNonZero: readonly boolean[];
-  /** Whether what the exporter shows is of this run. */
+  /** Whether what the exporter shows is of this run; with a front its source's own state says that. */
   readonly continuity: Continuity;
 };
 

@@ -39,7 +39,7 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
   const { url, metricNames, selectors, log, openExchange } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
-  if (kind === 'program') return openHttpSource(url, metricNames, selectors, openExchange);
+  if (kind === 'program') return openHttpSource(url, metricNames, selectors, openExchange && { open: openExchange });
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
 }

@@ -7,16 +7,16 @@ import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
 
-export type Exporter = ReturnType<typeof openExporter>;
-
-/** Takes a copy of an answer, as it comes. */
-type Tap = {
-  readonly begin: (type: PageType) => void;
-  readonly write: (piece: Uint8Array) => void;
-  /** The answer is whole. */
-  readonly end: (reading: ExporterReading) => void;
-  /** The answer is cut or missing; `isRefused`: nothing listens there. */
-  readonly breakOff: (isRefused: boolean) => void;
+/**
+ * What observations read, one after the other.
+ *
+ *     const exporter = openExporter(new URL('http://localhost:9646/metrics'), ['locust_up']);
+ *     const reading = await exporter.read(signal);   // reading.metric('locust_up')
+ */
+export type Exporter = {
+  /** Reads the exposition once; never rejects. */
+  readonly read: (signal: AbortSignal) => Promise<ExporterReading>;
+  readonly close: () => Promise<void>;
 };
 
 /** The reading of a poll that did not ask the exporter. */
@@ -24,38 +24,22 @@ export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter 
 /** The reading of an exporter that refused. */
 export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
 
-/** Opens the exporter; connects at the first poll. `openTap`: for each read. */
-export function openExporter(
-  url: URL,
-  metricNames: readonly string[],
-  selectors: readonly Selector[] = [],
-  openTap?: () => Tap,
-) {
+/** Opens the exporter; connects at the first read. */
+export function openExporter(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Exporter {
   const getter = openExpositionGetter({ url, isForServing: false });
   return {
     close: getter.close,
-    /** Reads the exposition once; never rejects. */
-    async read(signal: AbortSignal): Promise<ExporterReading> {
-      const tap = openTap?.();
+    async read(signal) {
       let exposition = openExposition(metricNames, selectors);
       const begin = (head: PageType | string) => {
-        if (typeof head === 'string') return;
-        if (head.format !== 'text') exposition = openExposition(metricNames, selectors, head.format);
-        tap?.begin(head);
+        if (typeof head === 'string' || head.format === 'text') return;
+        exposition = openExposition(metricNames, selectors, head.format);
       };
-      const write = (piece: Uint8Array) => {
-        exposition.write(piece);
-        tap?.write(piece);
-      };
+      const write = (piece: Uint8Array) => exposition.write(piece);
       const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { begin, write });
-      if (result.kind === 'answered' && !result.isCut) {
-        const reading = makeReading(exposition.end(), result.mayBeCut);
-        tap?.end(reading);
-        return reading;
-      }
-      tap?.breakOff(result.kind === 'refused');
       if (result.kind === 'refused') return REFUSED;
       if (result.kind === 'failed') return makeFailedReading(result.why, result.mayCount);
+      if (!result.isCut) return makeReading(exposition.end(), result.mayBeCut);
       // No number that may be cut is judged.
       return makeReading({ ...exposition.end(), selected: [] });
     },

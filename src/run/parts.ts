@@ -4,9 +4,9 @@
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
+import type { KeptExporter } from '../front/kept-exporter.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
-import type { Keeper } from '../snapshot/keep.ts';
 import type { Host, Signals } from './host.ts';
 import type { Log } from './log.ts';
 import type { LoopParts } from './loop.ts';
@@ -15,12 +15,8 @@ import type { OwnTombstone } from './own-tombstone.ts';
 /** Longest wait for connections to close, which takes a millisecond; exit closes them as well. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** What reads the exporter: the front, else the exporter's client, with a keeper if a push needs it. */
-type ReadingParts = {
-  readonly exporter: Exporter | null;
-  readonly front: Front | null;
-  readonly keeper: Keeper | null;
-};
+/** What reads the exporter: the front, else its client, which keeps its page if a push needs that. */
+type ReadingParts = { readonly exporter: Exporter | KeptExporter | null; readonly front: Front | null };
 
 /** What every part is opened with. `toWallMs`: a monotonic moment as milliseconds since 1970. */
 export type Opening = {
@@ -32,7 +28,7 @@ export type Opening = {
 };
 
 /** What the loop watches, and by which clock and signals. */
-export function buildLoopParts({ host, config, signals, log }: Opening, { exporter, front, keeper }: ReadingParts) {
+export function buildLoopParts({ host, config, signals, log }: Opening, { exporter, front }: ReadingParts) {
   const clock = openClock(host);
   const observeFront = front && (() => front.settle().then(front.observe));
   const sources = {
@@ -47,7 +43,7 @@ export function buildLoopParts({ host, config, signals, log }: Opening, { export
     observe: (effect) => beginObservation(sources, clock, effect),
     front,
     closeFront: () => closeInTime(front && { close: front.retire }, signals.second),
-    ...(keeper === null ? {} : { onView: keeper.tell }),
+    ...(exporter !== null && 'takeView' in exporter && { onView: exporter.takeView }),
     targets: config.targets,
     log: log.write,
   } satisfies Partial<LoopParts>;
@@ -81,28 +77,31 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
   });
 }
 
-/** The exporter's client, where no front reads it. */
-export function openConfiguredExporter(config: Config, front: Front | null, keeper: Keeper | null): Exporter | null {
-  const { isExporterRead, metricsUrl } = config;
+/** The exporter's client, where no front reads it; with a push one that keeps its page. */
+export async function openConfiguredExporter(
+  { host, config, log }: Opening,
+  front: Front | null,
+): Promise<Exporter | KeptExporter | null> {
+  const { isExporterRead, metricsUrl: url, thresholds: selectors } = config;
   // A file is for a front, which may be one that cannot listen.
-  const isRead = isExporterRead && front === null && metricsUrl.protocol === 'http:';
+  const isRead = isExporterRead && front === null && url.protocol === 'http:';
   if (!isRead) return null;
-  return openExporter(metricsUrl, listMetricNames(config), config.thresholds, keeper?.openTap);
+  const metricNames = listMetricNames(config);
+  if (config.push === null) return openExporter(url, metricNames, selectors);
+  const { openKeptExporter } = await import('../front/kept-exporter.ts');
+  const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
+  return openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write });
 }
 
-/** The push and the webhook, with a keeper of the last exposition where no front keeps it. */
-export async function openConfiguredTelling({ host, config, log }: Opening, front: Front | null) {
+/** The push and the webhook. */
+export async function openConfiguredTelling({ host, config, log }: Opening) {
   if (!hasReceivers(config)) return null;
   const [{ openTelling }, { findIdentitySources }] = await Promise.all([
     import('../tell/telling.ts'),
     import('../pod/identity.ts'),
   ]);
   const { env, wallMs } = host;
-  const telling = openTelling({ settings: config, identity: findIdentitySources(env), wallMs, log: log.write });
-  if (config.push === null || front !== null) return { telling, keeper: null };
-  const { openKeeper } = await import('../snapshot/keep.ts');
-  const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
-  return { telling, keeper: openKeeper(listMetricNames(config), findMoment) };
+  return openTelling({ settings: config, identity: findIdentitySources(env), wallMs, log: log.write });
 }
 
 /** lastscrape's own tombstone. */

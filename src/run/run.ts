@@ -7,11 +7,9 @@ import { onAbort, openWallTime, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
 import { formatDuration } from '../config/values.ts';
 import { EXIT, findProcessExitCode } from '../decide/quit/exit-codes.ts';
-import { SHORT_READ_MS } from '../decide/run/pace.ts';
 import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
-import type { Keeper } from '../snapshot/keep.ts';
 import type { Exit, Host, Signals } from './host.ts';
 import { endLate, type LoopParts, NO_RECEIVERS, runLoop } from './loop.ts';
 import { openReporter, openRunLog, reportBug } from './outcome.ts';
@@ -69,36 +67,34 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   const reporter = openReporter(opening);
   const logFound = async (search: ReturnType<typeof warnOfOthers>) =>
     (await waitUnless(search, { timeoutMs: SEARCH_TIMEOUT_MS, signal: signals.second }))?.forEach(log.write);
-  const told = await openConfiguredTelling(opening, front);
+  const telling = await openConfiguredTelling(opening);
   await tombstone?.checkFolder();
-  for (const search of [warnOfOthers(host.pid), told?.telling.warnOfFiles(signals.second)]) {
+  for (const search of [warnOfOthers(host.pid), telling?.warnOfFiles(signals.second)]) {
     if (search !== undefined) await logFound(search);
   }
-  const keeper = told?.keeper ?? null;
-  const exporter = openConfiguredExporter(config, front, keeper);
-  const newest: Keeper['newest'] = front?.newest ?? keeper?.newest ?? (async () => null);
-  const telling: Partial<LoopParts> =
-    told === null
+  const exporter = await openConfiguredExporter(opening, front);
+  const newest = front?.newest ?? (exporter !== null && 'newest' in exporter ? exporter.newest : async () => null);
+  const receivers: Partial<LoopParts> =
+    telling === null
       ? {}
       : {
           async push(limit, lastCall) {
-            const ask = async () => exporter && waitUnless(exporter.read(limit), { timeoutMs: SHORT_READ_MS });
-            const snapshot = await waitUnless(newest(ask), { signal: limit });
+            const snapshot = await waitUnless(newest(), { signal: limit });
             if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
-            return told.telling.push(snapshot, limit, lastCall);
+            return telling.push(snapshot, limit, lastCall);
           },
           callWebhook: (now, limit, lastCall) =>
-            told.telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
+            telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
         };
-  const loopParts = buildLoopParts(opening, { exporter, front, keeper });
+  const loopParts = buildLoopParts(opening, { exporter, front });
   const end = await runLoop({
     ...loopParts,
     ...NO_RECEIVERS,
-    ...telling,
+    ...receivers,
     ...(tombstone && { declareDead: tombstone.declareDead }),
     progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
   });
-  await closeInTime(told?.telling ?? null, signals.second);
+  await closeInTime(telling, signals.second);
   // A pod that is being stopped ends its proxies itself.
   if (signals.terminatedAtMs === null) await logFound(findForgottenMesh(config.targets, PRESETS));
   const { state, next } = endLate(end, loopParts);
@@ -122,9 +118,9 @@ export async function outlastMain(host: Host, config: Config, signals: Signals):
   const opening: Opening = { host, config, signals, toWallMs: openWallTime(host), log };
   const opened = await openConfiguredFront(opening);
   const front = opened?.kind === 'open' ? opened.front : null;
-  const exporter = openConfiguredExporter(config, front, null);
+  const exporter = await openConfiguredExporter({ ...opening, config: { ...config, push: null } }, front);
   const { state, next } = await runLoop({
-    ...buildLoopParts(opening, { exporter, front, keeper: null }),
+    ...buildLoopParts(opening, { exporter, front }),
     policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
     ...NO_RECEIVERS,
     progress: () => {},

@@ -4,7 +4,6 @@ import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openExporter } from '../../src/observe/exporter.ts';
-import { openKeeper } from '../../src/snapshot/keep.ts';
 import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
 import { readRecordedBody } from '../support/recording.ts';
@@ -130,17 +129,14 @@ async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefi
   return observation.kind === 'answered' ? observation.thresholds : undefined;
 }
 
-test('read() reads OpenMetrics where a program answers that to whatever it is asked, and keeps it as that', async () => {
+test('read() reads OpenMetrics where a program answers that to whatever it is asked', async () => {
   const page = '# TYPE a counter\na_total 1 # {trace_id="abc"} 1\n# EOF\n';
   const type = 'application/openmetrics-text; version=1.0.0';
   await using peer = await openPeer((socket) => socket.write(answerWith(page).replace('text/plain', type)));
-  const keeper = openKeeper([], () => ({ atMs: 0, seconds: 0 }));
-  const exporter = openExporter(peer.url, ['a_total'], [], keeper.openTap);
+  const exporter = openExporter(peer.url, ['a_total']);
   const { metric } = await exporter.read(NEVER);
   await exporter.close();
   assert.deepEqual(metric('a_total'), { kind: 'value', value: 1 });
-  const kept = await keeper.newest();
-  assert.deepEqual([kept?.body.type.format, kept?.body.sizeBytes], ['openMetrics', page.length]);
 });
 
 test('read() reads what is judged, and nothing of a body that may be cut', async () => {

@@ -128,16 +128,16 @@ export function advanceNumbers(
   { exporter, front }: Observation,
   { isAlive, isDone, areOthersDone, isStalled }: Pick<Evidence, 'isAlive' | 'isDone' | 'areOthersDone' | 'isStalled'>,
 ): JudgedNumbers {
+  const isKnownAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
+  // A front keeps the newest readings of this run, those that scrapes got.
+  if (front !== undefined) return isKnownAlive ? takeReadings(facts.numbers, front.thresholds ?? []) : facts.numbers;
   const isEndSeen = isDone || areOthersDone || wasEndSeen(phase);
   // A process that stood still may have seen a refusal of long ago.
   const seen = exporter.kind === 'refused' && isStalled ? ({ kind: 'none' } as const) : exporter;
   const continuity = advanceContinuity(facts.numbers.continuity, seen, isAlive || !isEndSeen);
   const numbers = { ...facts.numbers, continuity };
   // What was shown before main was known to be alive is of another run.
-  if (facts.aliveSinceMs === null && !facts.wasAliveBefore) return numbers;
-  // A front keeps the newest readings, those that scrapes got.
-  if (front !== undefined) return takeReadings(numbers, front.thresholds ?? []);
-  if (continuity.isLost || exporter.kind !== 'answered') return numbers;
+  if (!isKnownAlive || continuity.isLost || exporter.kind !== 'answered') return numbers;
   return takeReadings(numbers, exporter.thresholds ?? []);
 }
 

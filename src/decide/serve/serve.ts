@@ -29,8 +29,8 @@ export function viewMain({ facts, phase }: State): MainView {
   return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
 }
 
-/** What is read: an endpoint of a program, textfiles, Locust's page, or what was pushed. */
-export type SourceKind = 'program' | 'files' | 'locust' | 'pushes';
+/** What is read: main's own endpoint, an exporter beside it, textfiles, Locust's page, or what was pushed. */
+export type SourceKind = 'program' | 'exporter' | 'files' | 'locust' | 'pushes';
 
 /** What is remembered of a source, and of what is kept of it. */
 export type SourceState = {
@@ -98,12 +98,12 @@ export function findVanishedFate(
   return before === 'ended' && now === 'living' ? 'forgotten' : null;
 }
 
-/** The state after a read that was refused. A missing file may come back at any time. */
+/** The state after a read that was refused. A missing file and an exporter may come back at any time. */
 export function takeRefusal(state: SourceState): SourceState {
   if (state.kind === 'files') return state;
   const { main } = state.view;
   const continuity = advanceContinuity(state.continuity, { kind: 'refused' }, main === 'living');
-  return { ...state, continuity, isGone: state.isGone || main === 'ended' };
+  return { ...state, continuity, isGone: state.isGone || (main === 'ended' && state.kind !== 'exporter') };
 }
 
 /** The state after a whole, readable answer, and what that answer becomes. */

@@ -13,14 +13,14 @@ import type { Beginning, Source } from './source.ts';
 /** A page up to this size is remembered next to others, a larger one alone. */
 const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
 
-/** `metricNames`: the conditions' metrics. `selectors`: what is judged. Connects at the first read. */
+/** `metricNames`: the conditions' metrics. `selectors`: what is judged. `options`: how it is asked. Connects at the first read. */
 export function openHttpSource(
   url: URL,
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
-  open?: GetterParts['open'],
+  options: Partial<Pick<GetterParts, 'open' | 'isForServing'>> = {},
 ): Source {
-  const parts: GetterParts = { url, isForServing: true, ...(open && { open }) };
+  const parts: GetterParts = { url, isForServing: true, ...options };
   /** At most one: where two reads ran at a time, one connection is enough afterwards. */
   const idle: ExpositionGetter[] = [];
   /** The newest pages by their Accept, and what they show: one with the same bytes is not looked at again. */
