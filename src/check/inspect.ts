@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, nameHandOver } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
@@ -22,6 +22,9 @@ type Outside = NonNullable<Condition['outsidePod']>;
 
 /** The problem itself is printed with the others. */
 const CANNOT = 'cannot work in this pod: see the end';
+
+/** As long as a run would wait. */
+const KEEPER_TIMEOUT_MS = 2_000;
 
 /** Looks at everything that the configuration names. `signal` ends it early; rejects only on a bug. */
 export async function inspect(config: Config, surroundings: Surroundings, signal: AbortSignal): Promise<Findings> {
@@ -78,6 +81,9 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   for (const { name, problems: found } of await surroundings.findListeners(config, { isTried: isPod, signal })) {
     add(name, describeReceiver(found, isPod));
   }
+  if (config.handOver?.kind === 'keeper') {
+    add(`keeper ${nameHandOver(config)}`, await describeKeeper(config, isPod, signal));
+  }
   const unwritable: string[] = [];
   for (const { path, problem, need } of await findFileProblems(config, surroundings, signal)) {
     if (problem === null) add(path, 'can be written');
@@ -122,6 +128,20 @@ function describeReceiver(problems: readonly string[], isPod: boolean): string {
     return describeOutside({ why: "this is not the pod's network", need });
   }
   return problems.length === 0 ? 'can be reached; nothing was sent' : `would not arrive now: ${problems.join('; ')}`;
+}
+
+async function describeKeeper(
+  { handOver, handOverFolder }: Config,
+  isPod: boolean,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!isPod || handOver?.kind !== 'keeper') {
+    return describeOutside({ why: "this is not the pod's network", need: 'the keeper must take its token' });
+  }
+  const { askKeeper } = await import('../tell/hand-over.ts');
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(KEEPER_TIMEOUT_MS)]);
+  const result = await askKeeper(handOver.url, handOverFolder, limit);
+  return result.kind === 'accepted' ? 'would take a page of this pod' : `would take nothing now: ${result.why}`;
 }
 
 /** `exporter`: null if it was not read, so that the check counts as no scrape. */

@@ -1,7 +1,7 @@
 // What `--check` prints, for a person: what a run would do, and what shows now. Pure.
 
 import { redactHref, redactPath } from '../base/text.ts';
-import { buildLimits, type Config, hasReceivers } from '../config/config.ts';
+import { buildLimits, type Config, hasReceivers, nameHandOver } from '../config/config.ts';
 import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quit/quitting.ts';
@@ -104,9 +104,11 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
 }
 
 function describeHold(config: Config): Lines {
-  const { thresholds, push, pushWhen, pushHeadersFile, tombstonePath, isDryRun } = config;
+  const { thresholds, push, pushWhen, pushHeadersFile, tombstonePath, isDryRun, handOver } = config;
   return [
     `2. Hold     ${describeWait(config)}`,
+    handOver !== null &&
+      `${TEXT}First it hands the last numbers over to ${nameHandOver(config)} (LASTSCRAPE_HAND_OVER); then nothing is held.`,
     thresholds.length > 0 &&
       `${TEXT}Then judge main's last numbers: the exit code is 1 if one of these holds, or cannot be judged:`,
     ...thresholds.map(({ text }) => ITEM + text),

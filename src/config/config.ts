@@ -234,6 +234,11 @@ export function hasReceivers({ push, webhook }: Pick<Config, 'push' | 'webhook'>
   return push !== null || webhook !== null;
 }
 
+/** What takes the hand-over, without secrets. */
+export function nameHandOver({ handOver, push }: Pick<Config, 'handOver' | 'push'>): string {
+  return handOver?.kind === 'keeper' ? handOver.url.origin : (push?.to ?? '');
+}
+
 /** The limits; with a receiver some of the grace is reserved for it. */
 export function buildLimits(config: Pick<Config, 'limits' | 'push' | 'webhook'>): Limits {
   return hasReceivers(config) ? { ...config.limits, reserveMs: RESERVE_MS } : config.limits;
@@ -241,11 +246,12 @@ export function buildLimits(config: Pick<Config, 'limits' | 'push' | 'webhook'>)
 
 /** What `step` decides by. */
 export function buildPolicy(config: Config): Policy {
-  const { conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook, tombstonePath } =
-    config;
+  const { conditions, front, thresholds, targets, quitTimeoutMs, isDryRun, push, pushWhen, webhook } = config;
+  const { tombstonePath, handOver } = config;
   return {
     limits: buildLimits(config),
     ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
+    ...(handOver === null ? {} : { handOver: { kind: handOver.kind, to: nameHandOver(config) } }),
     hasWebhook: webhook !== null,
     ...(tombstonePath === null ? {} : { tombstonePath }),
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),

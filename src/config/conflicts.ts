@@ -87,11 +87,22 @@ function checkEnd({ conditions, limits, tombstonePath }: ReadSettings): Check[] 
 
 function checkReceivers(settings: ReadSettings): Check[] {
   const { push, pushWhen, pushLabels = [], pushHeadersFile, webhook, webhookHeadersFile, caFile, limits } = settings;
+  const { handOver, front } = settings;
   const needsPush = 'LASTSCRAPE_PUSH is not set; set it, or unset this';
   const names = pushLabels.map(([name]) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   const isPlain = push !== undefined && webhook !== undefined;
   return [
+    [
+      'LASTSCRAPE_HAND_OVER',
+      handOver?.kind === 'push' && push === null,
+      '"push" needs LASTSCRAPE_PUSH; set that as well',
+    ],
+    [
+      'LASTSCRAPE_HAND_OVER',
+      handOver?.kind === 'keeper' && front === null,
+      'a keeper takes the pages of a front; set LASTSCRAPE_FRONT as well, such as "9469"',
+    ],
     ['LASTSCRAPE_PUSH_WHEN', push === null && pushWhen?.isChosen, needsPush],
     ['LASTSCRAPE_PUSH_LABELS', push === null && names.length > 0, needsPush],
     ['LASTSCRAPE_PUSH_LABELS', twice, `it has ${quote(twice ?? '')} twice; must have each name once`],

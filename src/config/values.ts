@@ -162,6 +162,27 @@ export function parsePush(text: string): ParseResult<PushAddress> {
 
 const PUSH_PATH = `without /metrics and what follows, such as "pushgateway+${RECEIVERS.pushgateway}"; the labels go in LASTSCRAPE_PUSH_LABELS`;
 
+/** What may replace the hold: the push, or the keeper at that URL. */
+type HandOverTarget = { readonly kind: 'push' } | { readonly kind: 'keeper'; readonly url: URL };
+
+/** Reads `push`, or the URL of a keeper. */
+export function parseHandOver(text: string): ParseResult<HandOverTarget> {
+  if (text === 'push') return { value: { kind: 'push' } };
+  const url = /^http:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
+  const isPlain =
+    url !== null && url.port !== '0' && [url.username, url.password, url.search, url.hash].join('') === '';
+  if (isPlain && url.pathname === '/') return { value: { kind: 'keeper', url } };
+  const example = 'http://lastscrape-keeper.monitoring.svc:9470';
+  return { problem: `"none", "push", or the http: URL of a keeper without a path, such as "${example}"` };
+}
+
+/** Reads the name of a container, and of one of its ports. */
+export function parsePortName(text: string): ParseResult<{ readonly container: string; readonly portName: string }> {
+  const [, container, portName] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{0,15})$/.exec(text) ?? [];
+  if (container !== undefined && portName !== undefined) return { value: { container, portName } };
+  return { problem: 'CONTAINER/PORT_NAME, such as "lastscrape/lastscrape", or "main/" where the port has no name' };
+}
+
 export function parseWebhook(text: string): ParseResult<URL> {
   return parseWebUrl(text, 'WEBHOOK', ', or "none"');
 }

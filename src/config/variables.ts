@@ -15,7 +15,9 @@ import {
   parseDuration,
   parseFilePath,
   parseFrontAddress,
+  parseHandOver,
   parseMetricsUrl,
+  parsePortName,
   parsePush,
   parsePushLabel,
   parseScrapes,
@@ -201,6 +203,28 @@ export const ROWS = {
     read: readValueOrNone(
       (text) => parseFilePath(text.replace(/\/$/, ''), '"none" or an absolute path such as "/lastscrape-hooks"'),
       hideNoPath,
+    ),
+  },
+  handOver: {
+    name: 'LASTSCRAPE_HAND_OVER',
+    default: 'none',
+    meaning:
+      'what to do instead of the hold: the URL of a keeper (`lastscrape keep`), such as `http://lastscrape-keeper.monitoring.svc:9470`, which serves the last numbers until they were scraped; or `push`, where LASTSCRAPE_PUSH goes; `none` holds. If it fails, the hold begins',
+    read: readValueOrNone(parseHandOver),
+  },
+  handOverPort: {
+    name: 'LASTSCRAPE_HAND_OVER_PORT',
+    default: 'lastscrape/lastscrape',
+    meaning: 'CONTAINER/PORT_NAME of the port that Prometheus scrapes, for a keeper: as the pod names it',
+    read: readValue(parsePortName),
+  },
+  handOverFolder: {
+    name: 'LASTSCRAPE_HAND_OVER_FOLDER',
+    default: '/var/run/lastscrape/pod',
+    meaning:
+      "a folder for a keeper, with the pod's `token` for the audience `lastscrape`, `labels` and `annotations`, as a projected volume has them",
+    read: readValue((text) =>
+      parseFilePath(text.replace(/\/$/, ''), 'an absolute path such as "/var/run/lastscrape/pod"'),
     ),
   },
   push: {

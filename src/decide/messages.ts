@@ -66,6 +66,8 @@ export const MESSAGES = {
   thresholdsNotJudged: error('the run was cut short: its thresholds are not judged'),
   thresholdFailed: error('a threshold fails this run'),
   toldFileUnusable: warn('a file for the push or the webhook cannot be used: it is read again before sending'),
+  handedOver: info('handed over: the pod is not held'),
+  handOverFailed: warn('the hand-over failed: the pod is held instead'),
   pushing: info('pushing the last numbers'),
   pushRetried: debug('part of the push failed: retrying'),
   pushAccepted: info('the last numbers were pushed'),

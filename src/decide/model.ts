@@ -80,6 +80,8 @@ export type Policy = {
   readonly front: { readonly port: number } | null;
   /** Where the last exposition is pushed to, and when; absent: nowhere. */
   readonly push?: { readonly to: string; readonly when: 'expired' | 'always' };
+  /** What may replace the hold: a keeper, or the push; absent: nothing. `to`: its name, without secrets. */
+  readonly handOver?: { readonly kind: 'keeper' | 'push'; readonly to: string };
   /** The report is sent to a webhook before the end. Default: false. */
   readonly hasWebhook?: boolean;
   /** Where lastscrape's own tombstone is written; absent: nowhere. */
@@ -201,6 +203,7 @@ export type SignalName = 'SIGTERM' | 'SIGINT';
 /** How the run ended, for the report. */
 export type Outcome =
   | 'scraped'
+  | 'handedOver'
   | 'exporterGone'
   | 'released'
   | 'expired'

@@ -106,6 +106,8 @@ export type Holding = SinceEnd & {
   readonly goneSinceMs: number | null;
   /** When the hold could end, but for answers in flight; null before. */
   readonly scrapedAtMs: number | null;
+  /** What became of the hand-over; absent: there was none yet. */
+  readonly handOver?: HandOverReport;
 };
 
 /** How one target ended; `skipped` in a dry run. */
@@ -136,6 +138,16 @@ export type PushReport = {
   readonly why?: string;
 };
 
+export type HandOverResult = { readonly kind: 'accepted' } | { readonly kind: 'failed'; readonly why: string };
+
+/** What became of the hand-over. `to`: the keeper, or the kind of the push's receiver. */
+export type HandOverReport = {
+  readonly to: string;
+  readonly result: HandOverResult['kind'];
+  readonly seconds: number;
+  readonly why?: string;
+};
+
 /** What is done between the hold and the end; `target`: the next one is quit. */
 export type QuitTask =
   | { readonly kind: 'closeFront' | 'declareDead' | 'target' | 'webhook' }
@@ -151,6 +163,7 @@ export type Quitting = {
   readonly quitSinceMs: number;
   /** Absent without a push, and until it is over. */
   readonly push?: PushReport;
+  readonly handOver?: HandOverReport | undefined;
   readonly outcome: HoldOutcome;
   readonly because: Reason;
   readonly mainEndedAtMs: number | null;
@@ -170,6 +183,8 @@ export type Phase = WatchPhase | Quitting;
 type StateIn<SomePhase extends Phase> = { readonly facts: Facts; readonly phase: SomePhase };
 /** While main is watched, and held for. */
 export type WatchState = StateIn<WatchPhase>;
+/** While the pod is held, or handed over. */
+export type HoldState = StateIn<Holding>;
 /** From here there is no way back. */
 export type QuitState = StateIn<Quitting>;
 export type State = StateIn<Phase>;
@@ -200,9 +215,19 @@ export type QuitEvent =
   | (QuitEnd & { readonly atMs: number })
   | { readonly kind: 'signalled'; readonly atMs: number; readonly planned: QuitEffect };
 
+/** The hand-over has ended. */
+export type HandOverEvent = {
+  readonly kind: 'handedOver';
+  /** When it began. */
+  readonly sinceMs: number;
+  readonly atMs: number;
+  readonly result: HandOverResult;
+};
+
 /** What `step` decides on: a state, and what can happen in it. `interrupted`: the second signal came. */
 export type StepInput =
   | { readonly kind: 'watching'; readonly state: WatchState; readonly event: WatchEvent }
+  | { readonly kind: 'handingOver'; readonly state: HoldState; readonly event: HandOverEvent }
   | { readonly kind: 'quitting'; readonly state: QuitState; readonly event: QuitEvent }
   | { readonly kind: 'interrupted'; readonly state: State; readonly by: SignalName };
 
@@ -225,6 +250,9 @@ export type SendLimits = {
   /** How long after the first signal it is given up, if that is sooner. */
   readonly graceMs: number;
 };
+
+/** Hand the last numbers over, which then need no hold. */
+export type HandOverEffect = { readonly kind: 'handOver'; readonly sinceMs: number } & SendLimits;
 
 /** What to do next while quitting. `index`: of the target, counted from 0. */
 export type QuitEffect =
@@ -249,6 +277,7 @@ type DecisionIn<Kind extends string, SomeState extends State, Effect> = {
 };
 export type WatchDecision = DecisionIn<'watching', WatchState, ObserveEffect>;
 export type QuitDecision = DecisionIn<'quitting', QuitState, QuitEffect>;
+export type HandOverDecision = DecisionIn<'handingOver', HoldState, HandOverEffect>;
 export type EndDecision = DecisionIn<'ended', State, DoneEffect>;
 /** The new state, what to log, and the one effect that comes next; its end is the next event. */
-export type Decision = WatchDecision | QuitDecision | EndDecision;
+export type Decision = WatchDecision | HandOverDecision | QuitDecision | EndDecision;

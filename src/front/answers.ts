@@ -23,12 +23,21 @@ export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
 /** How long a scraper without a time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
 const UNTOLD_TIMEOUT_MS = 4_000;
 
+/** The last page in one format, as scrapers that sent this Accept get it. */
+export type LastPage = AnswerBody & {
+  readonly accept: string;
+  readonly sizeBytes: number;
+  readonly contentType: string;
+};
+
+type Answers = Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & {
+  readonly keptCount: () => number;
+  /** Every page that is kept, as it would be served from now on without the source. */
+  readonly lastPages: () => Promise<readonly LastPage[]>;
+};
+
 /** Answers from a source, which is read by `reads`. `keptCount`: snapshots that were asked for, and kept. */
-export function openAnswers(
-  source: KeptSource,
-  reads: Reads<KeptAnswer>,
-  readValues: () => CommonValues,
-): Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & { readonly keptCount: () => number } {
+export function openAnswers(source: KeptSource, reads: Reads<KeptAnswer>, readValues: () => CommonValues): Answers {
   let keptCount = 0;
   const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
     ...readValues(),
@@ -78,6 +87,14 @@ export function openAnswers(
   return {
     answer,
     keptCount: () => keptCount,
+    async lastPages() {
+      const pages: LastPage[] = [];
+      for (const accept of source.kept()) {
+        const last = await source.newest(accept);
+        if (last !== null) pages.push({ accept, ...(await serveWhole(last.body, values(false, last.readAt))) });
+      }
+      return pages;
+    },
     async snapshot(signal) {
       source.expectEnd?.();
       const asked = new Set<string>();
@@ -151,7 +168,7 @@ export function serveGrowing(body: Body, values: OwnValues, limit?: AbortSignal)
 }
 
 /** A body that is whole: the length of the answer is known. */
-export async function serveWhole(body: Body, values: OwnValues): Promise<AnswerBody> {
+export async function serveWhole(body: Body, values: OwnValues): Promise<Omit<LastPage, 'accept'>> {
   const { format, contentType } = body.type;
   const own = formatOwnFamilies(values, await body.families(), format);
   const lineFeed = format === 'text' && !body.endsWithLineFeed ? [LINE_FEED] : [];

@@ -10,7 +10,7 @@ import { type MainView, observeSource } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { type FrontAnswer, openAnswers } from './answers.ts';
+import { type FrontAnswer, type LastPage, openAnswers } from './answers.ts';
 import { type KeptSource, keepSource } from './kept-source.ts';
 import { type FrontSourceParts, findEndMetrics, findSourceKind, openFrontSource } from './open-source.ts';
 import { openReads } from './reads.ts';
@@ -48,6 +48,8 @@ export type Front = {
   readonly tell: (view: MainView, scrapers?: FrontFacts) => void;
   /** The snapshot, also once the front is closed; null: nothing was kept. */
   readonly newest: () => Promise<Snapshot | null>;
+  /** The last page in every format that is kept, as it would be served from now on. */
+  readonly lastPages: () => Promise<readonly LastPage[]>;
   /** Main is about to end: the next read shows what is newest. */
   readonly expectEnd: () => void;
   /** Ends every connection, and serves nothing but /-/healthy from now on. */
@@ -131,6 +133,7 @@ export async function openFront(
         cancelLastWait = callAfter(clock, leftMs, () => reads.giveUpScrapes('the hold is over'));
       },
       newest: () => source.newest(),
+      lastPages: answers.lastPages,
       expectEnd: () => source.expectEnd?.(),
       async retire() {
         cancelLastWait();

@@ -5,6 +5,7 @@ import {
   beginPages,
   findPage,
   isOlder,
+  listKept,
   listWanted,
   type Pages,
   type PagesStep,
@@ -164,6 +165,8 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
       const endedAtMs = state.view.endedAtMs ?? Number.POSITIVE_INFINITY;
       return Number(findPage(pages)?.readAtMs) < endedAtMs && Number(state.answeredAtMs) >= endedAtMs;
     },
+    /** The Accept of each page that is kept. */
+    kept: (): readonly string[] => listKept(pages).map(({ accept }) => accept),
     /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
     newest: async (accept?: string): Promise<Snapshot | null> =>
       (await findPage(pages, accept)?.store.newest()) ?? null,

@@ -12,6 +12,9 @@ import { type MainView, viewMain } from '../decide/serve/serve.ts';
 import type {
   Decision,
   EndDecision,
+  HandOverDecision,
+  HandOverResult,
+  HoldState,
   ObserveEffect,
   PushResult,
   QuitDecision,
@@ -41,6 +44,8 @@ export type LoopParts = {
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
   readonly closeFront: () => Promise<unknown>;
+  /** Hands the last numbers over until the signal. */
+  readonly handOver: (state: HoldState, signal: AbortSignal, lastCall: AbortSignal) => Promise<HandOverResult>;
   /** Pushes the last exposition until the signal; `lastCall` comes shortly before. */
   readonly push: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Writes the tombstone. */
@@ -52,8 +57,9 @@ export type LoopParts = {
 };
 
 /** For a policy that names no tombstone, push or webhook, so that none of these is ever asked. */
-export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'push' | 'callWebhook'> = {
+export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'handOver' | 'push' | 'callWebhook'> = {
   declareDead: async () => {},
+  handOver: async () => ({ kind: 'failed', why: 'no receiver is set' }),
   push: async () => ({ kind: 'failed', why: 'no receiver is set' }),
   callWebhook: async () => ({ kind: 'failed', why: 'no receiver is set', tries: 0 }),
 };
@@ -94,11 +100,30 @@ function hasProgressed({ phase: before }: State, { phase }: State): boolean {
 }
 
 /** Performs the effect of a decision and returns how it ended, or that the second signal came. */
-async function perform(parts: LoopParts, decision: WatchDecision | QuitDecision): Promise<StepInput> {
+async function perform(parts: LoopParts, decision: Exclude<Decision, EndDecision>): Promise<StepInput> {
   const interrupted = interrupt(decision.state, parts.signals);
   if (interrupted !== null) return interrupted;
-  const input = await (decision.kind === 'watching' ? observe(parts, decision) : quit(parts, decision));
+  const input = await performNext(parts, decision);
   return interrupt(input.state, parts.signals) ?? input;
+}
+
+function performNext(parts: LoopParts, decision: Exclude<Decision, EndDecision>): Promise<StepInput> {
+  switch (decision.kind) {
+    case 'watching':
+      return observe(parts, decision);
+    case 'handingOver':
+      return handOver(parts, decision);
+    case 'quitting':
+      return quit(parts, decision);
+  }
+}
+
+/** Scrapes that come meanwhile are answered, and counted after it. */
+async function handOver(parts: LoopParts, { state, next }: HandOverDecision): Promise<StepInput> {
+  const work = (signal: AbortSignal, lastCall: AbortSignal) => parts.handOver(state, signal, lastCall);
+  const result = await withinLimits(parts, next, work);
+  const event = { kind: 'handedOver', sinceMs: next.sinceMs, atMs: parts.clock.nowMs(), result } as const;
+  return { kind: 'handingOver', state, event };
 }
 
 function interrupt(state: State, { secondName }: Signals): StepInput | null {

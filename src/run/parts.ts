@@ -3,6 +3,7 @@
 
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
+import type { HandOverResult, HoldState } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import type { KeptExporter } from '../front/kept-exporter.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
@@ -91,6 +92,19 @@ export async function openConfiguredExporter(
   const { openKeptExporter } = await import('../front/kept-exporter.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
   return openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write });
+}
+
+/** What hands the last numbers over to a keeper; null where none is set. */
+export async function openConfiguredHandOver({ host, config, toWallMs }: Opening, front: Front | null) {
+  const { handOver: to, handOverPort, handOverFolder, front: at } = config;
+  if (to?.kind !== 'keeper' || front === null || at === null) return null;
+  const { handOver } = await import('../tell/hand-over.ts');
+  const target = { ...handOverPort, port: at.port };
+  return async ({ phase }: HoldState, signal: AbortSignal): Promise<HandOverResult> => {
+    const endedAtSeconds = toWallMs(phase.mainEndedAtMs) / 1000;
+    const parts = { url: to.url, env: host.env, folder: handOverFolder, target, endedAtSeconds, signal };
+    return handOver({ ...parts, pages: await front.lastPages() });
+  };
 }
 
 /** The push and the webhook. */

@@ -4,7 +4,7 @@
 import { redactHref, redactPath } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
 import { onAbort, openWallTime, waitUnless } from '../base/waits.ts';
-import { buildPolicy, type Config, type Misconfigured } from '../config/config.ts';
+import { buildPolicy, type Config, type Misconfigured, nameHandOver } from '../config/config.ts';
 import { formatDuration } from '../config/values.ts';
 import { EXIT, findProcessExitCode } from '../decide/quit/exit-codes.ts';
 import type { Front } from '../front/front.ts';
@@ -20,6 +20,7 @@ import {
   type Opening,
   openConfiguredExporter,
   openConfiguredFront,
+  openConfiguredHandOver,
   openConfiguredTelling,
   openConfiguredTombstone,
   writeConfiguredHooks,
@@ -86,11 +87,16 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
           callWebhook: (now, limit, lastCall) =>
             telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
         };
+  const handOver =
+    config.handOver?.kind === 'push'
+      ? receivers.push && handOverByPush(receivers.push)
+      : await openConfiguredHandOver(opening, front);
   const loopParts = buildLoopParts(opening, { exporter, front });
   const end = await runLoop({
     ...loopParts,
     ...NO_RECEIVERS,
     ...receivers,
+    ...(handOver && { handOver }),
     ...(tombstone && { declareDead: tombstone.declareDead }),
     progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
   });
@@ -107,6 +113,14 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   return { code, isUrgent: next.by !== null || !isClosed };
 }
 
+/** The push in place of the hold. */
+function handOverByPush(push: LoopParts['push']): LoopParts['handOver'] {
+  return async (_, signal, lastCall) => {
+    const result = await push(signal, lastCall);
+    return result.kind === 'accepted' ? { kind: 'accepted' } : result;
+  };
+}
+
 /**
  * A misconfigured lastscrape stays until main has ended, watched by `config`: an ended container makes the
  * pod NotReady, and main's Services would lose it. It holds, stops and sends nothing, and reports only a main
@@ -121,7 +135,7 @@ export async function outlastMain(host: Host, config: Config, signals: Signals):
   const exporter = await openConfiguredExporter({ ...opening, config: { ...config, push: null } }, front);
   const { state, next } = await runLoop({
     ...buildLoopParts(opening, { exporter, front }),
-    policy: buildPolicy({ ...config, push: null, webhook: null, tombstonePath: null }),
+    policy: buildPolicy({ ...config, handOver: null, push: null, webhook: null, tombstonePath: null }),
     ...NO_RECEIVERS,
     progress: () => {},
   });
@@ -137,7 +151,7 @@ export async function outlastMain(host: Host, config: Config, signals: Signals):
 }
 
 function planFields(config: Config): Readonly<Record<string, unknown>> {
-  const { conditions, targets, limits, front, isDryRun, push, webhook } = config;
+  const { conditions, targets, limits, front, isDryRun, push, webhook, handOver } = config;
   return {
     version: VERSION,
     doneWhen: conditions.map(({ text }) => text).join(','),
@@ -145,6 +159,7 @@ function planFields(config: Config): Readonly<Record<string, unknown>> {
     scrapes: limits.scrapesWantedCount,
     ttlSeconds: limits.ttlMs / 1000,
     quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),
+    ...(handOver === null ? {} : { handOver: nameHandOver(config) }),
     ...(push === null ? {} : { push: `${push.to}+${redactHref(push.url)}` }),
     ...(webhook === null ? {} : { webhook: redactPath(webhook) }),
     ...(isDryRun ? { dryRun: true } : {}),

@@ -47,7 +47,7 @@ function formatText(report: Report, { namespace, pod, hostname, job }: Identity)
     .flatMap(([what, name]) => (name === undefined ? [] : [`${what} ${name}`]))
     .join(', ');
   const hints = [hint, ...targets.map((target) => target.hint)].filter((each) => each !== undefined);
-  const isWell = exitCode === 0 && (outcome === 'scraped' || outcome === 'released') && hints.length === 0;
+  const isWell = exitCode === 0 && ['scraped', 'handedOver', 'released'].includes(outcome) && hints.length === 0;
   const inNamespace = namespace === undefined ? '' : ` -n ${namespace}`;
   const look =
     pod !== undefined

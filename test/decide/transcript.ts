@@ -28,6 +28,7 @@ import {
 } from '../../src/decide/serve/serve.ts';
 import type {
   Decision,
+  HandOverResult,
   PushResult,
   QuitEffect,
   QuitEnd,
@@ -100,12 +101,18 @@ class Player {
       if (now.kind !== 'quitting') return;
       take(step({ kind: 'quitting', state: now.state, event: { ...end, atMs } }, this.#policy));
     };
+    if (fields.has('handover') && now.kind === 'handingOver') {
+      const why = fields.get('handover')?.replaceAll('_', ' ') ?? '';
+      const result: HandOverResult = why === 'kept' ? { kind: 'accepted' } : { kind: 'failed', why };
+      const event = { kind: 'handedOver', sinceMs: now.next.sinceMs, atMs, result } as const;
+      take(step({ kind: 'handingOver', state: now.state, event }, this.#policy));
+    }
     const signal = { kind: 'signalled', atMs } as const;
     if (isSignal && now.kind === 'watching') watch(signal);
     else if (isSignal && now.kind === 'quitting') {
       take(step({ kind: 'quitting', state: now.state, event: { ...signal, planned: now.next } }, this.#policy));
     }
-    const isAlone = isSignal && fields.size === 1;
+    const isAlone = (isSignal && fields.size === 1) || fields.has('handover');
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
       const served = (fields.get('served') ?? becomes) as AnswerKind;
@@ -196,6 +203,8 @@ class Player {
       case 'push':
       case 'callWebhook':
         return `${next.kind === 'push' ? 'push' : 'tell the webhook'}, until ${inSeconds(next.untilMs)}, after a signal for ${inSeconds(next.graceMs)} at most`;
+      case 'handOver':
+        return `hand over, until ${inSeconds(next.untilMs)}`;
       case 'probe':
         return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'force':

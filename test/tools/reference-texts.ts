@@ -7,6 +7,7 @@ import type { Report } from '../../src/decide/report/report-fields.ts';
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {
   scraped: 'the wanted scrapes came',
+  handedOver: 'the keeper, or the receiver of the push, took the last numbers: nothing was held',
   exporterGone:
     'nothing was left to scrape: the exporter refuses connections, was restarted, or never answered. Is it a native sidecar, but lastscrape is not?',
   released: 'main ended and no hold was wanted, or another lastscrape of the pod holds by itself',
@@ -53,6 +54,8 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   mainExitCodes: 'exit codes by container, where `container:` or `tombstone:` knows them',
   scrapers:
     'with a front: address and User-Agent of each scraper, its `intervalSeconds`, and when it asked for the `last` answer that it took (null: none); the longest silent stands first',
+  handOver:
+    'with `LASTSCRAPE_HAND_OVER`: the `result` is `accepted`, or `failed`, and then the pod was held; `why` quotes the keeper',
   push: 'with `LASTSCRAPE_PUSH`: the `result` is `accepted`, `notNeeded` or `failed`',
   targets:
     'the `result` for each target: `stopped`, `alreadyGone` (no request can have reached it), `failed` (with a `hint`), `skipped` (dry run) or `pending` (webhook only)',
@@ -95,6 +98,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   thresholdsNotJudged: 'What cut it short is in `by`. Run it again.',
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable: 'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line.',
+  handOverFailed: 'The keeper is not there, refuses, or took longer than 2 s: `why` says it. Nothing is lost.',
   pushFailed: '`why` quotes the receiver. See [push](push.md#what-can-go-wrong). Never changes the exit code.',
   webhookFailed: null,
   targetForced: 'The target ignored the request, or TERM, for half of its time. See its log.',

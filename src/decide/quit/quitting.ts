@@ -48,7 +48,7 @@ const WHY_MAX_LENGTH = 160;
 
 export type WatchEnd = Pick<
   Quitting,
-  'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered'
+  'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered' | 'handOver'
 >;
 
 /** One event on its way through the rules. */
@@ -63,11 +63,17 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: LogEntry[], poli
     ...end,
     tasks,
     quitSinceMs: end.sinceMs,
-    ...(spared && { push: { to: spared.to, result: 'notNeeded' } }),
+    ...(spared && { push: reportSparedPush(spared.to, end, policy) }),
     reports: [],
     target: null,
   };
   return beginTask({ facts, phase }, { nowMs: end.sinceMs, policy, log });
+}
+
+/** A push that is not among the tasks: not needed, or it was the hand-over. */
+function reportSparedPush(to: string, { outcome, handOver }: WatchEnd, policy: Policy): PushReport {
+  const isPushed = outcome === 'handedOver' && policy.handOver?.kind === 'push';
+  return { to, result: isPushed ? 'accepted' : 'notNeeded', ...(isPushed && { seconds: handOver?.seconds ?? 0 }) };
 }
 
 /** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
@@ -85,10 +91,11 @@ function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
 /** Whether the last exposition is to be pushed: the wanted scrapes did not come, or it is pushed always. */
 export function isPushDue(
   { outcome, scrapesSeenCount }: Pick<Quitting, 'outcome' | 'scrapesSeenCount'>,
-  { push, limits }: Policy,
+  { push, limits, handOver }: Policy,
 ): boolean {
   // Main never ran: what was seen is not of it.
   if (push === undefined || outcome === 'neverStarted') return false;
+  if (outcome === 'handedOver') return push.when === 'always' && handOver?.kind === 'keeper';
   if (push.when === 'always') return true;
   if (outcome === 'scraped' || limits.scrapesWantedCount === 0) return false;
   // With RUN_TIMEOUT the hold may have ended by the count.

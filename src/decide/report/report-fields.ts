@@ -6,7 +6,7 @@ import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type P
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
 import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
-import type { DoneEffect, Phase, PushReport, State, TargetReport } from '../state.ts';
+import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
 import { type FailedThreshold, findOfLastSeconds, type Verdict } from '../verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
@@ -42,6 +42,8 @@ export type Report = {
     readonly last: string | null;
   }[];
   readonly scrapersOmitted?: number;
+  /** With LASTSCRAPE_HAND_OVER, once it is over. */
+  readonly handOver?: HandOverReport;
   /** With LASTSCRAPE_PUSH, once it is over. */
   readonly push?: PushReport;
   /** `pending`: asked after this report was sent. */
@@ -107,6 +109,7 @@ export function buildFields(input: ReportInput) {
     mainEndedAt: mainEndedAtMs === null ? null : toTime(mainEndedAtMs),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
+    ...findHandOver(phase),
     ...(pushed === null ? {} : { push: pushed }),
     targets: listTargets(input),
     ...buildFinal(state),
@@ -124,6 +127,12 @@ function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNulla
   if (stage.kind !== 'beforeTargets') return reports;
   const left = policy.targets.slice(reports.length);
   return [...reports, ...left.map(({ name }) => ({ target: name, result: 'pending' as const }))];
+}
+
+/** The hand-over, once it is over. */
+function findHandOver(phase: Phase): Pick<Report, 'handOver'> {
+  const handOver = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.handOver : undefined;
+  return handOver === undefined ? {} : { handOver };
 }
 
 /** The push; null: not configured, or its result is not known yet. */

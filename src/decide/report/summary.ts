@@ -50,6 +50,8 @@ function summarizeHold({ fields, cameCount, mainEndedAtMs }: Summarized, input: 
   switch (outcome) {
     case 'scraped':
       return `Scraped ${scrapesSeen === 1 ? 'once' : `${scrapesSeen} times`} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
+    case 'handedOver':
+      return `Handed over to ${phase.kind === 'quitting' ? phase.handOver?.to : ''} ${held} after main ended`;
     case 'exporterGone':
       if (!facts.hasAnswered) return `Nothing could be read from ${source.at} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;

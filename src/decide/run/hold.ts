@@ -25,6 +25,7 @@ import {
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
 import { findAlwaysZero, type Verdict } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
+import { beginHandOver, isHandOverDue } from './hand-over.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { isQuiet } from './scrape-count.ts';
 
@@ -57,12 +58,19 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   const { because } = phase;
   const end = (outcome: HoldOutcome) => quit(turn, because === 'runTimeout' ? 'timedOut' : outcome, because, phase);
   const isUnread = needsLastRead({ facts, phase }, policy);
-  if (!hasHold(limits)) return isUnread ? watch(turn, phase) : end('released');
+  const isReached = hasHold(limits) && isCounted(turn, phase);
+  if (!isUnread && !isReached && isHandOverDue({ facts, phase }, policy)) {
+    return { ...beginHandOver(facts, phase, observation.atMs, policy), log: turn.log };
+  }
+  const isHandedOver = phase.handOver?.result === 'accepted';
+  if (!hasHold(limits) && isUnread) return watch(turn, phase);
+  if (!hasHold(limits) && policy.front === null) return end(isHandedOver ? 'handedOver' : 'released');
+  if (!hasHold(limits) && !isHandedOver) return end('released');
   if (policy.front !== null) return holdWithFront(turn, phase, end);
   // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
   if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
 
-  const isReached = phase.count.seenCount >= findLeastWanted(limits);
+  if (isHandedOver) return end('handedOver');
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const isGoneNow =
@@ -91,12 +99,14 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   const { observation, evidence, policy } = turn;
   const { limits } = policy;
   const { front } = turn.facts;
-  const { isReached, givenUp } = countTurnout(turn, phase.mainEndedAtMs);
-  giveUp(turn, givenUp);
+  const { isReached: isScraped, givenUp } = countTurnout(turn, phase.mainEndedAtMs);
+  const isReached = isScraped && hasHold(limits);
+  const isHandedOver = phase.handOver?.result === 'accepted';
+  if (!isHandedOver) giveUp(turn, givenUp);
   const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
   const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused && !isUnread;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
-  const canEnd = isReached || isNothingLeft || isTtlOver || isGraceOver(turn);
+  const canEnd = isReached || isHandedOver || isNothingLeft || isTtlOver || isGraceOver(turn);
   // After the process stood still, an observation says nothing about a limit that was over before.
   if (!canEnd) return watch(turn, { ...phase, scrapedAtMs: evidence.isStalled ? phase.scrapedAtMs : null });
   const scrapedAtMs = phase.scrapedAtMs ?? observation.atMs;
@@ -105,8 +115,15 @@ function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) =
   const isWaitOver = isCut || observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
   if (front.seen.inFlightCount > 0 && !isWaitOver) return watch(turn, { ...phase, scrapedAtMs });
   if (isReached) return end('scraped');
+  if (isHandedOver) return end('handedOver');
   if (isNothingLeft) return end('exporterGone');
   return end(isTtlOver ? 'expired' : 'terminated');
+}
+
+/** Whether the wanted scrapes came. */
+function isCounted(turn: Turn, { mainEndedAtMs, count }: Holding): boolean {
+  if (turn.policy.front !== null) return countTurnout(turn, mainEndedAtMs).isReached;
+  return count.seenCount >= findLeastWanted(turn.policy.limits);
 }
 
 /** Logs each scraper once that is given up. */
@@ -141,7 +158,8 @@ export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Ho
   if (held !== null) warnOfLoss(turn);
   const sinceMs = observation.atMs;
   const hasAnswered = held?.hasAnswered ?? false;
-  const watchEnd = { sinceMs, outcome, because, mainEndedAtMs, scrapesSeenCount, hasAnswered };
+  const { handOver } = held ?? {};
+  const watchEnd = { sinceMs, outcome, because, mainEndedAtMs, scrapesSeenCount, hasAnswered, handOver };
   return beginQuitting(turn.facts, watchEnd, turn.log, policy);
 }
 

@@ -1,7 +1,7 @@
 // When to observe again, and until when that may take: the pace, and the limits that are near. Pure.
 
 import { findWatchEnd, hasHold, type Limits, type Observation, type Policy } from '../model.ts';
-import type { Facts, ObserveEffect, Running, Series, WatchEvent, WatchState } from '../state.ts';
+import type { Facts, Holding, ObserveEffect, Running, Series, WatchEvent, WatchState } from '../state.ts';
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
@@ -62,21 +62,28 @@ export function buildObserve(state: WatchState, atMs: number, seenAtMs: number, 
  * Whether the exporter must be read once more, whatever POLL says, since what main left behind may be newer
  * than the newest read: at the first signal, and at main's end where no hold would show it.
  */
-export function needsLastRead({ facts, phase }: WatchState, { limits, front: server }: Policy): boolean {
+export function needsLastRead({ facts, phase }: WatchState, policy: Policy): boolean {
   const { terminatedAtMs, freshAtMs, front } = facts;
-  const isNotHeld =
-    phase.kind === 'holding' && (!hasHold(limits) || (server !== null && front.seen.answeredAtMs === null));
+  const isUnkept = policy.front !== null && front.seen.answeredAtMs === null;
+  const isNotHeld = phase.kind === 'holding' && (!hasHold(policy.limits) || isUnkept || awaitsHandOver(phase, policy));
   const sinceMs = isNotHeld ? Math.max(phase.mainEndedAtMs, terminatedAtMs ?? phase.mainEndedAtMs) : terminatedAtMs;
   return sinceMs !== null && (freshAtMs ?? Number.NEGATIVE_INFINITY) < sinceMs;
+}
+
+/** Whether the hand-over is still to come. Main may live after RUN_TIMEOUT: its numbers are not the last. */
+export function awaitsHandOver({ because, handOver }: Holding, policy: Policy): boolean {
+  return policy.handOver !== undefined && handOver === undefined && because !== 'runTimeout';
 }
 
 /**
  * When the last read is waited for no longer; null: a hold follows, and reads again; at once if that can end
  * meanwhile. The one after a signal that came in the middle of it must be short: what hung may hang again.
  */
-function findLastReadEnd({ facts, phase }: WatchState, atMs: number, { limits }: Policy): number | null {
+function findLastReadEnd({ facts, phase }: WatchState, atMs: number, policy: Policy): number | null {
+  const { limits } = policy;
   const { terminatedAtMs, freshAtMs, front } = facts;
-  if (phase.kind !== 'holding' || hasHold(limits)) return front.seen.answeredAtMs === null ? null : atMs;
+  const isNotHeld = phase.kind === 'holding' && (!hasHold(limits) || awaitsHandOver(phase, policy));
+  if (!isNotHeld) return front.seen.answeredAtMs === null ? null : atMs;
   const isSecond = freshAtMs !== null && freshAtMs >= phase.mainEndedAtMs;
   return Math.min(
     atMs + (isSecond ? SHORT_READ_MS : LAST_READ_MS),

@@ -9,6 +9,7 @@ import { assertNever, type Policy } from '../model.ts';
 import { decideQuitEvent, endRun } from '../quit/quitting.ts';
 import type { Decision, StepInput, WatchDecision } from '../state.ts';
 import { initialState } from './facts.ts';
+import { decideHandedOver } from './hand-over.ts';
 import { buildObserve } from './pace.ts';
 import { decideWatchEvent } from './watch.ts';
 
@@ -23,6 +24,8 @@ export function step(input: StepInput, policy: Policy): Decision {
   switch (input.kind) {
     case 'watching':
       return decideWatchEvent(input.state, input.event, policy);
+    case 'handingOver':
+      return decideHandedOver(input.state, input.event, policy);
     case 'quitting':
       return decideQuitEvent(input.state, input.event, policy);
     case 'interrupted':

@@ -212,7 +212,7 @@ function isText({ type }: Pick<PageBody, 'type'>): boolean {
   return type.format === 'text';
 }
 
-function listKept<Store>({ list }: Pages<Store>): readonly Page<Store>[] {
+export function listKept<Store>({ list }: Pages<Store>): readonly Page<Store>[] {
   return list.filter(({ readAtMs }) => readAtMs !== null);
 }
 

@@ -1,0 +1,153 @@
+// Hands the last pages over to a keeper: one request with the pages of every format, and whose they are. Imported
+// only where one is set. Decides nothing: what follows is the rules' to say.
+
+import { prepareSmallFile } from '../base/mounted-file.ts';
+import { openExchange } from '../base/net/exchange.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
+import { cut } from '../base/text.ts';
+import { USER_AGENT } from '../base/version.ts';
+import type { HandOver } from '../decide/keep/targets.ts';
+import type { HandOverResult } from '../decide/state.ts';
+import { findIdentity, findIdentitySources } from '../pod/identity.ts';
+import { readOwnContainer } from '../pod/pod-status.ts';
+
+/** One format of the last page. `read` gives `sizeBytes` bytes, in pieces valid until the next is asked for. */
+export type HandedPage = HandOver['formats'][number] & { readonly read: () => AsyncIterable<Uint8Array> };
+
+type HandOverParts = {
+  /** Of the keeper. */
+  readonly url: URL;
+  readonly env: Environment;
+  /** Of `token`, `labels` and `annotations`; what is not there is left out. */
+  readonly folder: string;
+  readonly target: HandOver['target'];
+  readonly endedAtSeconds: number;
+  readonly pages: readonly HandedPage[];
+  /** Ends it; the reason is a string. */
+  readonly signal: AbortSignal;
+};
+
+const PATH = '/hand-over';
+const FILE_TIMEOUT_MS = 500;
+/** The API server takes 256 KiB of annotations. */
+const FILE_MAX_BYTES = 512 * 1024;
+/** Longer values are no labels: kubectl's last-applied-configuration, for one. */
+const ANNOTATION_MAX_LENGTH = 512;
+/** Of what a keeper answers. */
+const WHY_MAX_LENGTH = 300;
+
+/** Hands over; accepted once the keeper has it on its disk. Never rejects. */
+export async function handOver({
+  url,
+  env,
+  folder,
+  target,
+  pages,
+  endedAtSeconds,
+  signal,
+}: HandOverParts): Promise<HandOverResult> {
+  if (pages.length === 0) return { kind: 'failed', why: 'no page was kept' };
+  const formats = pages.map(({ accept, contentType, sizeBytes }) => ({ accept, contentType, sizeBytes }));
+  const head: HandOver = { pod: await readPod(env, folder), target, endedAtSeconds, formats };
+  const line = Buffer.from(`${JSON.stringify(head)}\n`);
+  const sizeBytes = formats.reduce((sum, each) => sum + each.sizeBytes, line.length);
+  async function* write(): AsyncGenerator<Uint8Array> {
+    yield line;
+    // The client keeps a piece until the kernel takes it.
+    for (const { read } of pages) for await (const piece of read()) yield Buffer.from(piece);
+  }
+  const headers = { 'content-type': 'application/octet-stream', 'content-length': `${sizeBytes}` };
+  return ask(url, { method: 'POST', headers, body: write() }, { folder, signal, wanted: 201 });
+}
+
+/** Asks a keeper whether it would take a page of this pod now. Never rejects. */
+export function askKeeper(url: URL, folder: string, signal: AbortSignal): Promise<HandOverResult> {
+  return ask(url, { method: 'GET', headers: {} }, { folder, signal, wanted: 200 });
+}
+
+type KeeperRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: AsyncIterable<Uint8Array>;
+};
+
+async function ask(
+  url: URL,
+  { headers, ...request }: KeeperRequest,
+  { folder, signal, wanted }: { readonly folder: string; readonly signal: AbortSignal; readonly wanted: number },
+): Promise<HandOverResult> {
+  const exchange = openExchange(url);
+  const token = (await readFile(`${folder}/token`)).trim();
+  const answer: Uint8Array[] = [];
+  try {
+    const result = await exchange.send({
+      ...request,
+      path: PATH,
+      headers: {
+        ...headers,
+        'user-agent': USER_AGENT,
+        ...(token !== '' && { authorization: `Bearer ${token}` }),
+      },
+      signal,
+      onOtherBody: (piece) => answer.push(Uint8Array.from(piece)),
+    });
+    if (result.kind === 'refused') return { kind: 'failed', why: 'nothing listens there' };
+    if (result.kind === 'dropped') return { kind: 'failed', why: 'it closed the connection without an answer' };
+    if (result.kind === 'failed') return { kind: 'failed', why: result.why };
+    if (result.status === wanted) return { kind: 'accepted' };
+    const said = Buffer.concat(answer).toString().trim().replaceAll(/\s+/g, ' ');
+    return { kind: 'failed', why: cut(`HTTP ${result.status}${said === '' ? '' : `: ${said}`}`, WHY_MAX_LENGTH) };
+  } finally {
+    await exchange.close();
+  }
+}
+
+async function readPod(env: Environment, folder: string): Promise<HandOver['pod']> {
+  const [identity, labels, annotations, mounts] = await Promise.all([
+    findIdentity(findIdentitySources(env)),
+    readFile(`${folder}/labels`),
+    readFile(`${folder}/annotations`),
+    readFile('/proc/self/mountinfo'),
+  ]);
+  const short = Object.entries(readDownward(annotations)).filter(([, { length }]) => length <= ANNOTATION_MAX_LENGTH);
+  return {
+    namespace: identity.namespace ?? '',
+    name: identity.pod ?? identity.hostname ?? '',
+    uid: readVariable(env, 'POD_UID') || (readOwnContainer(mounts)?.podUid ?? ''),
+    ip: readVariable(env, 'POD_IP'),
+    node: readVariable(env, 'NODE_NAME'),
+    labels: readDownward(labels),
+    annotations: Object.fromEntries(short),
+  };
+}
+
+/** The text of a file; blank where it cannot be read. */
+async function readFile(path: string): Promise<string> {
+  const file = await prepareSmallFile(path, FILE_MAX_BYTES)({ timeoutMs: FILE_TIMEOUT_MS });
+  return 'text' in file ? file.text : '';
+}
+
+/** Labels as the kubelet writes them: `name="value"` a line, quoted by Go's strconv (pkg/fieldpath/fieldpath.go). */
+export function readDownward(text: string): Readonly<Record<string, string>> {
+  const entries = text.split('\n').flatMap((line) => {
+    const [, name = '', quoted = ''] = /^([^="]+)=(".*")$/.exec(line) ?? [];
+    const value = name === '' ? null : unquote(quoted);
+    return value === null ? [] : [[name, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Go has escapes that JSON lacks; null: not a quoted text. */
+function unquote(quoted: string): string | null {
+  const short: Readonly<Record<string, string>> = { a: '\\u0007', v: '\\u000b' };
+  const json = quoted.replaceAll(/\\(?:x([0-9a-f]{2})|U000([0-9a-f]{5})|(.))/g, (all, byte, wide, letter) => {
+    if (byte !== undefined) return `\\u00${byte}`;
+    if (wide !== undefined) return String.fromCodePoint(Number.parseInt(wide, 16));
+    return short[letter] ?? all;
+  });
+  try {
+    return String(JSON.parse(json));
+  } catch {
+    return null;
+  }
+}
