@@ -213,7 +213,7 @@ export const ROWS = {
     read: readValueOrNone(parseHandOver),
   },
   handOverPort: {
-    name: 'LASTSCRAPE_HAND_OVER_PORT',
+    name: 'LASTSCRAPE_HAND_OVER_AS',
     default: 'lastscrape/lastscrape',
     meaning: 'CONTAINER/PORT_NAME of the port that Prometheus scrapes, for a keeper: as the pod names it',
     read: readValue(parsePortName),

@@ -63,6 +63,9 @@ const PORT =
 const TARGET = 'a preset of lastscrape --help, "signal:[SIGNAL:]NAME", "[METHOD ]URL" or "none"';
 const TOMBSTONE = '"none" or an absolute path such as "/graveyard/lastscrape"';
 const MESSAGE = 'an absolute path such as "/dev/termination-log"';
+const KEEPER_URL =
+  '"none", "push", or the http: URL of a keeper without a path, such as "http://lastscrape-keeper.monitoring.svc:9470"';
+const PORT_NAME = 'CONTAINER/PORT_NAME, such as "lastscrape/lastscrape", or "main/" where the port has no name';
 const QUIT_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
 const ISTIO = 'istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535';
 const PERCENT = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
@@ -89,6 +92,13 @@ const WRONG: readonly Wrong[] = [
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
   ['HOOKS', '"none" or an absolute path such as "/lastscrape-hooks"', { '': ['/hooks//', '/'] }],
+  [
+    'HAND_OVER',
+    KEEPER_URL,
+    { '': ['https://keeper', 'keeper:9470', 'http://keeper/x', 'http://k:0'] },
+  ],
+  ['HAND_OVER_AS', PORT_NAME, { '': ['lastscrape', 'A/b', 'a/b/c', '/x'] }],
+  ['HAND_OVER_FOLDER', 'an absolute path such as "/var/run/lastscrape/pod"', { '': ['pod', '/'] }],
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
   ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
   ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],
@@ -177,6 +187,7 @@ const SECRET: readonly (readonly [name: string, value: string, shown: string, mu
   // What is no path may be what the file should hold.
   ['TOMBSTONE', 'lastscrape', '***', TOMBSTONE],
   ['TERMINATION_LOG', 'none', '***', MESSAGE],
+  ['HAND_OVER', 'http://u:s3cret@keeper', 'http://***@keeper', KEEPER_URL],
   ['METRICS_URL', 'http://me:s3cret@localhost/metrics?a=s3cret', 'http://***@localhost/metrics?***', HTTP_URL],
   ['QUIT', 'https://u:p@localhost/quit?k=v', 'https://***@localhost/quit?***', QUIT_URL],
   ['QUIT', 'http://u:hunter50%@localhost/quit', 'http://***@localhost/quit', PERCENT],

@@ -25,6 +25,13 @@ const TABLE: readonly Row[] = [
     ['HOOKS=/lastscrape'],
     ['HOOKS=/lastscrape; FRONT=9469'],
   ],
+  ['HAND_OVER', '"push" needs LASTSCRAPE_PUSH; set that as well', ['HAND_OVER=push'], []],
+  [
+    'HAND_OVER',
+    'a keeper takes the pages of a front; set LASTSCRAPE_FRONT as well, such as "9469"',
+    ['HAND_OVER=http://keeper:9470'],
+    ['HAND_OVER=http://keeper:9470; FRONT=9469', 'HAND_OVER=push; PUSH=pushgateway+http://p'],
+  ],
   [
     'SCRAPES',
     '"auto" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use a whole number',
