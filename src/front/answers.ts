@@ -1,7 +1,7 @@
 // What a scrape and a call of /-/snapshot get: carries out what decide/serve/serve.ts chooses.
 
 import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
-import type { ServedScrape } from '../decide/serve/scrapers.ts';
+import type { ScraperRequest, ServedScrape } from '../decide/serve/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve/serve.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
@@ -15,7 +15,11 @@ import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './se
 import type { Beginning } from './sources/source.ts';
 
 /** A 200, and what the rules need to know of it. */
-export type FrontAnswer = ScrapeAnswer & Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs'>;
+export type FrontAnswer = ScrapeAnswer &
+  Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs'> & {
+    /** The number of the call whose page it is, which another program has replaced since. */
+    readonly called?: number;
+  };
 
 /** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
@@ -37,7 +41,17 @@ type Answers = Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & {
 };
 
 /** Answers from a source, which is read by `reads`. `keptCount`: snapshots that were asked for, and kept. */
-export function openAnswers(source: KeptSource, reads: Reads<KeptAnswer>, readValues: () => CommonValues): Answers {
+export function openAnswers(
+  source: KeptSource,
+  reads: Reads<KeptAnswer>,
+  readValues: () => CommonValues,
+  scrapers: {
+    /** The number of who sends it. */
+    readonly find: (request: ScraperRequest) => number;
+    /** The numbers of those that live. */
+    readonly listLiving: () => readonly number[];
+  },
+): Answers {
   let keptCount = 0;
   const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
     ...readValues(),
@@ -46,15 +60,19 @@ export function openAnswers(source: KeptSource, reads: Reads<KeptAnswer>, readVa
   });
 
   async function answer({ signal, ...scrape }: ScrapeRequest): Promise<FrontAnswer | Unavailable> {
-    if (scrape.isScraper) source.use(scrape.accept);
+    if (scrape.scraper !== null) source.use(scrape.accept);
     const accept = source.choose(scrape.accept);
+    const scraperId = scrape.scraper && scrapers.find(scrape.scraper);
     const canWait = chooseAnswer(source.state(), 'failed') === 'unavailable';
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
     const { begun, ended, limit } = reads.read({ timeoutMs, signal, accept });
     const beginning = await begun;
+    const isLive = beginning.kind === 'answered' && chooseAnswer(source.state(), 'answered') === 'live';
+    const called = scraperId && (await serveCalled(scraperId, accept, !isLive));
+    if (called) return called;
     if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
     const { body, readAt, isSourceUp = true } = beginning;
-    if (chooseAnswer(source.state(), 'answered') === 'live') {
+    if (isLive) {
       const live = serveGrowing(body, values(isSourceUp, readAt), limit);
       return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
@@ -64,6 +82,14 @@ export function openAnswers(source: KeptSource, reads: Reads<KeptAnswer>, readVa
     }
     const { snapshot } = kept;
     return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', false, isSourceUp);
+  }
+
+  /** A page that was asked for, and that this scraper has not had: another program may answer by now. */
+  async function serveCalled(scraperId: number, accept: string, isReplaced: boolean): Promise<FrontAnswer | null> {
+    const called = await source.findCalled(scraperId, accept, isReplaced);
+    if (called === null) return null;
+    const answer = await serveSnapshot(called.snapshot, 'snapshot', false, !isReplaced);
+    return { ...answer, called: called.number };
   }
 
   /** Without an answer of the source. */
@@ -104,6 +130,7 @@ export function openAnswers(source: KeptSource, reads: Reads<KeptAnswer>, readVa
         // The first answer of all may show that another format is wanted as well.
         if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) {
           keptCount++;
+          source.addCall(scrapers.listLiving());
           return { kind: 'kept' };
         }
         const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));

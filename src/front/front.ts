@@ -5,7 +5,14 @@ import { callAfter, runWithin } from '../base/waits.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
-import { type FrontFacts, findTakenAtMs, NO_SCRAPERS, type ScraperRequest } from '../decide/serve/scrapers.ts';
+import {
+  addRequest,
+  type FrontFacts,
+  findLiving,
+  findTakenAtMs,
+  NO_SCRAPERS,
+  type ScraperRequest,
+} from '../decide/serve/scrapers.ts';
 import { type MainView, observeSource } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
@@ -84,23 +91,39 @@ export async function openFront(
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;
   let cancelLastWait = () => {};
+  const listLivingIds = () => findLiving(scrapers.scrapers, clock.nowMs(), { ttlMs }).map(({ id }) => id);
   const readCalls = (): Pick<FrontObservation, 'pushes' | 'hookCallsCount'> => ({
     ...(source.pushes && { pushes: source.pushes() }),
     ...(isHooked && kind === 'program' && { hookCallsCount: answers.keptCount() }),
   });
-  const answers = openAnswers(source, reads, () => ({
-    isMainEnded: source.state().view.main === 'ended',
-    mainEndSeconds,
-    scrapesCount: events.servedCount(),
-    ...readCalls(),
-  }));
+  const answers = openAnswers(
+    source,
+    reads,
+    () => ({
+      isMainEnded: source.state().view.main === 'ended',
+      mainEndSeconds,
+      scrapesCount: events.servedCount(),
+      ...readCalls(),
+    }),
+    {
+      find: (request) => addRequest(scrapers, request).scraper.id,
+      listLiving: listLivingIds,
+    },
+  );
   const opened = await open(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
     clock,
     ...answers,
     onRequest: events.addRequest,
-    onServed: events.addServed,
+    onServed(served) {
+      const { called, served: kind } = served.answer;
+      if (called !== undefined || kind === 'snapshot') {
+        source.takeCalled(called ?? null, addRequest(scrapers, served).scraper.id);
+      }
+      // After the end it is not the last page: that comes with the next scrape.
+      if (called === undefined || source.state().view.main !== 'ended') events.addServed(served);
+    },
   });
   if (opened.kind === 'failed') {
     await source.close();
@@ -127,6 +150,7 @@ export async function openFront(
           mainEndSeconds = endedAtMs === null ? null : toUnixSeconds(endedAtMs);
         }
         source.takeView(view);
+        source.keepLiving(listLivingIds());
         cancelLastWait();
         if (holdOverAtMs === undefined) return;
         const leftMs = holdOverAtMs + LAST_WAIT_MS - clock.nowMs();

@@ -2,6 +2,16 @@
 
 import type { LogEntry } from '../decide/messages.ts';
 import {
+  addCall,
+  type Call,
+  endCalls,
+  findCall,
+  keepLiving,
+  replacePage,
+  takeCall,
+  takeNewest,
+} from '../decide/serve/calls.ts';
+import {
   beginPages,
   findPage,
   isOlder,
@@ -43,6 +53,9 @@ import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/sourc
 export type Kept =
   | { readonly kind: 'kept'; readonly snapshot: Snapshot }
   | { readonly kind: 'notKept'; readonly result: Exclude<SourceResult, 'answered' | 'refused'>; readonly why: string };
+
+/** A page that a program asked to keep, and the number of that call. */
+export type Called = { readonly number: number; readonly snapshot: Snapshot };
 
 /** An answer, when its read began, and what becomes of it. */
 export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
@@ -100,6 +113,8 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
 function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, findMoment }: KeepParts) {
   let state = beginSource(kind);
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
+  let calls: readonly Call<Snapshot>[] = [];
+  let startSeconds: number | null = null;
   const nowMs = () => findMoment().atMs;
   const isLiving = () => state.view.main === 'living';
 
@@ -125,13 +140,20 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     const newer = page !== null && isOlder(pages, page, readAt.atMs) ? await page.store.newest() : null;
     if (newer !== null) return { kind: 'kept', snapshot: newer };
     const metrics = readMetrics(metricNames, reading.metric);
+    takeStart(...readMetrics([START_METRIC], reading.metric));
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
     ({ state } = taken);
     if (page === null) return NOT_KEPT.notUsed;
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
+    const replaced = taken.becomes === 'renewed' && calls.length > 0 ? await page.store.newest() : null;
+    if (replaced !== null) calls = replacePage(calls, accept, replaced);
     take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
     const snapshot = await page.store.keep(body, readAt, taken.becomes);
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
+  }
+  function takeStart(seconds: number | null = null): void {
+    if (seconds !== null && startSeconds !== null && seconds !== startSeconds) calls = endCalls(calls);
+    startSeconds = seconds ?? startSeconds;
   }
   /** What to ask the source for, and whose page to serve. */
   function choose(accept: string): string {
@@ -147,6 +169,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
     takeRefused(): void {
       state = takeRefusal(state);
+      calls = endCalls(calls);
       takeVanished('restored');
     },
     takeView(view: MainView): void {
@@ -157,6 +180,23 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     /** A scraper asks for these formats. */
     use(accept: string): void {
       if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
+    },
+    /** A program has asked for its page to be kept, until these scrapers have had it. */
+    addCall: (livingIds: readonly number[]) => {
+      calls = addCall(calls, livingIds);
+    },
+    /** The page of a call that this scraper has not had; `isReplaced`: only where it is not the newest any more. */
+    async findCalled(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
+      const call = findCall(calls, scraperId, accept, isReplaced);
+      const snapshot = call && (call.replaced.get(accept) ?? (await findPage(pages, accept)?.store.newest()));
+      return call && snapshot ? { number: call.number, snapshot } : null;
+    },
+    /** The scraper has had the page of that call; null: the newest page. */
+    takeCalled(number: number | null, scraperId: number): void {
+      calls = number === null ? takeNewest(calls, scraperId) : takeCall(calls, number, scraperId);
+    },
+    keepLiving(livingIds: readonly number[]): void {
+      if (calls.length > 0) calls = keepLiving(calls, livingIds);
     },
     /** What polls ask for, one after the other. */
     wanted: () => listWanted(pages, nowMs(), isLiving()),
@@ -172,6 +212,9 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
       (await findPage(pages, accept)?.store.newest()) ?? null,
   };
 }
+
+/** When the program began: the clients for Go, Java, Node and Python all show it, unless told otherwise. */
+export const START_METRIC = 'process_start_time_seconds';
 
 const notKept = (result: 'failed' | 'ignored', why: string): Kept => ({ kind: 'notKept', result, why });
 

@@ -2,6 +2,7 @@
 
 import type { SourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
+import { START_METRIC } from './kept-source.ts';
 import { describeListenProblem } from './listen.ts';
 import { openLocustSource } from './locust/source.ts';
 import type { PushSourceParts } from './pushgateway/source.ts';
@@ -39,7 +40,8 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
   const { url, metricNames, selectors, log, openExchange } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
-  if (kind === 'program') return openHttpSource(url, metricNames, selectors, openExchange && { open: openExchange });
+  if (kind === 'program')
+    return openHttpSource(url, [...metricNames, START_METRIC], selectors, openExchange && { open: openExchange });
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
 }

@@ -16,7 +16,8 @@ export type ScrapeRequest = {
   readonly startedAtMs: number;
   readonly accept: string;
   /** It comes from a scraper that counts. */
-  readonly isScraper: boolean;
+  /** Who it is, of scrapers that count; null: a person, a probe. */
+  readonly scraper: ScraperRequest | null;
   /** How long a read for it may take; null: the scraper does not say. */
   readonly timeoutMs: number | null;
   /** The connection has ended; the reason is a string. */
@@ -152,7 +153,7 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     const scrape: ScrapeRequest = {
       startedAtMs,
       accept: readAccept(request.headers.accept),
-      isScraper: scraper !== null,
+      scraper,
       timeoutMs: readScrapeTimeout(header),
       signal: connection.gone,
     };

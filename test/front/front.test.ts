@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { LAST_WAIT_MS } from '../../src/decide/run/pace.ts';
 import { OWN_READ_MS, SILENT_READ_MS } from '../../src/decide/serve/reads.ts';
-import { addScrape, NO_SCRAPERS, type ServedKind } from '../../src/decide/serve/scrapers.ts';
+import { addRequest, addScrape, NO_SCRAPERS, type ServedKind } from '../../src/decide/serve/scrapers.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';
 import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
@@ -818,4 +818,94 @@ test('a program that is restarted after the end of main: its numbers are served,
   assert.equal(await world.page(), show(0, 1));
   await takeSnapshot(world);
   assert.deepEqual(readNumbers(world), [0, 1], 'main lives again, and so do its numbers');
+});
+
+const START = 'process_start_time_seconds';
+
+/** Scrapes as one scraper, and tells the front who scrapes, as the loop does. */
+function openScraper(world: World, view: () => MainView) {
+  let facts = NO_SCRAPERS;
+  let countedCount = 0;
+  const take = () => {
+    for (let event = world.front.takeEvent(); event; event = world.front.takeEvent()) {
+      if (event.kind === 'requested') facts = addRequest(facts, event.request).front;
+      if (event.kind === 'scraped') {
+        countedCount++;
+        facts = addScrape(facts, event.scrape);
+      }
+    }
+    world.front.tell(view(), facts);
+  };
+  const scrapeOnce = async () => {
+    const before = countedCount;
+    const { text } = await scrape(world.front.port);
+    // Its answer is an event a moment after it was taken.
+    for (let turns = 0; turns < 50; turns++) await turn();
+    take();
+    return { rows: readValue(text, 'job_rows_total'), isCounted: countedCount > before };
+  };
+  return { scrapeOnce, tell: take };
+}
+
+for (const [what, endsEarly] of [
+  ['while the next one lives', false],
+  ['after main has ended as well, and does not count as its last numbers', true],
+] as const) {
+  test(`a page that a program asked to keep is served once to each scraper, ${what}`, async (t) => {
+    const world = await openKept(t, { body: 'job_rows_total 40\n' });
+    const { source, clock, post } = world;
+    let view: MainView = LIVING;
+    const { scrapeOnce, tell } = openScraper(world, () => view);
+    assert.equal((await scrapeOnce()).rows, 40);
+    source.answer = reply(`job_rows_total 100\n${START} 1\n`);
+    assert.equal((await post()).status, 200);
+    source.answer = reply(`job_rows_total 7\n${START} 2\n`);
+    await takeSnapshot(world);
+    if (endsEarly) {
+      view = { ...ENDED, endedAtMs: clock.nowMs() };
+      tell();
+      await source.stop();
+    }
+    assert.deepEqual(await scrapeOnce(), { rows: 100, isCounted: !endsEarly });
+    assert.deepEqual(await scrapeOnce(), { rows: 7, isCounted: true });
+  });
+}
+
+test('a program that goes on after it asked to keep its page is served live', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 40\n' });
+  const { source, post } = world;
+  const { scrapeOnce } = openScraper(world, () => LIVING);
+  await scrapeOnce();
+  await post();
+  source.answer = reply('job_rows_total 50\n');
+  await takeSnapshot(world);
+  assert.equal((await scrapeOnce()).rows, 50);
+});
+
+test('a page that was kept stays where its program was seen to be gone before the next one came', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 100\n' });
+  const { source, front, clock, post } = world;
+  const { scrapeOnce } = openScraper(world, () => LIVING);
+  await scrapeOnce();
+  await post();
+  await source.stop();
+  clock.advance(30_000);
+  while ((await front.readExporter(NEVER)).observation.kind !== 'refused') await turn();
+  await source.start();
+  source.answer = reply('job_rows_total 7\n');
+  assert.deepEqual([(await scrapeOnce()).rows, (await scrapeOnce()).rows], [100, 7]);
+});
+
+test('a page that the last program asked to keep is its last: it counts at once', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 40\n' });
+  const { source, clock, post } = world;
+  let view: MainView = LIVING;
+  const { scrapeOnce, tell } = openScraper(world, () => view);
+  await scrapeOnce();
+  source.answer = reply('job_rows_total 100\n');
+  await post();
+  await source.stop();
+  view = { ...ENDED, endedAtMs: clock.nowMs() };
+  tell();
+  assert.deepEqual(await scrapeOnce(), { rows: 100, isCounted: true });
 });

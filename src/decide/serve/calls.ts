@@ -1,0 +1,74 @@
+// Pages that a program asked to keep (POST /-/snapshot), and that another program on its port has replaced since:
+// each stays until every scraper that lived then has had it. Pure.
+
+/** A call. `Page`: what was kept. */
+export type Call<Page> = {
+  readonly number: number;
+  /** The program that called has ended: what answers now is another one. */
+  readonly isOver: boolean;
+  /** The scrapers that have not had its page. */
+  readonly pendingIds: readonly number[];
+  /** By Accept, what has been replaced; until then it is the newest page. */
+  readonly replaced: ReadonlyMap<string, Page>;
+};
+
+/** Each call has a page or more in memory; more programs than this within one interval of a scraper are rare. */
+const CALLS_MAX_COUNT = 4;
+
+/** The calls, oldest first, with one that was kept while these scrapers lived. */
+export function addCall<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
+  if (livingIds.length === 0) return calls;
+  const number = (calls.at(-1)?.number ?? 0) + 1;
+  const call = { number, isOver: false, pendingIds: livingIds, replaced: new Map<string, Page>() };
+  return [...calls, call].slice(-CALLS_MAX_COUNT);
+}
+
+/** The source refused, or another program answers there. */
+export function endCalls<Page>(calls: readonly Call<Page>[]): readonly Call<Page>[] {
+  return calls.map((call) => ({ ...call, isOver: true }));
+}
+
+/** A page is about to be replaced by a newer answer; where the program that called has ended, it is another one's. */
+export function replacePage<Page>(calls: readonly Call<Page>[], accept: string, page: Page): readonly Call<Page>[] {
+  return calls.map((call) =>
+    !call.isOver || call.replaced.has(accept)
+      ? call
+      : { ...call, replaced: new Map([...call.replaced, [accept, page]]) },
+  );
+}
+
+/** The oldest call whose page this scraper has not had; `isReplaced`: only one that is not the newest page any more. */
+export function findCall<Page>(
+  calls: readonly Call<Page>[],
+  id: number,
+  accept: string,
+  isReplaced: boolean,
+): Call<Page> | null {
+  const isDue = ({ isOver, pendingIds, replaced }: Call<Page>) =>
+    isOver && pendingIds.includes(id) && (!isReplaced || replaced.has(accept));
+  return calls.find(isDue) ?? null;
+}
+
+/** The scraper has had the page of this call. */
+export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id: number): readonly Call<Page>[] {
+  return keepPending(calls, (call, each) => call.number !== number || each !== id);
+}
+
+/** The scraper has had the newest page, which is that of all calls that no other program's has replaced. */
+export function takeNewest<Page>(calls: readonly Call<Page>[], id: number): readonly Call<Page>[] {
+  return keepPending(calls, ({ replaced }, each) => replaced.size > 0 || each !== id);
+}
+
+/** Only these scrapers still live. */
+export function keepLiving<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
+  return keepPending(calls, (_, id) => livingIds.includes(id));
+}
+
+function keepPending<Page>(
+  calls: readonly Call<Page>[],
+  isPending: (call: Call<Page>, id: number) => boolean,
+): readonly Call<Page>[] {
+  return calls
+    .map((call) => ({ ...call, pendingIds: call.pendingIds.filter((id) => isPending(call, id)) }))
+    .filter(({ pendingIds }) => pendingIds.length > 0);
+}

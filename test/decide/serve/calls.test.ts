@@ -1,0 +1,55 @@
+// How long the page of a call stays.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  addCall,
+  type Call,
+  endCalls,
+  findCall,
+  keepLiving,
+  replacePage,
+  takeCall,
+  takeNewest,
+} from '../../../src/decide/serve/calls.ts';
+
+/** `call 1 2`: while these scrapers live; `ends`, `replaces A`, `takes N 1`: scraper 1 that of call N; `newest 1`; `living 1`. */
+function tell(events: string): readonly Call<string>[] {
+  let calls: readonly Call<string>[] = [];
+  let answersCount = 0;
+  for (const [what = '', ...rest] of events.split(', ').map((event) => event.split(' '))) {
+    const numbers = rest.map(Number);
+    const [first = 0, second = 0] = numbers;
+    if (what === 'call') calls = addCall(calls, numbers);
+    else if (what === 'ends') calls = endCalls(calls);
+    else if (what === 'replaces') calls = replacePage(calls, String(rest[0]), `page ${++answersCount}`);
+    else if (what === 'takes') calls = takeCall(calls, first, second);
+    else if (what === 'newest') calls = takeNewest(calls, first);
+    else calls = keepLiving(calls, numbers);
+  }
+  return calls;
+}
+
+for (const [what, events, expected] of [
+  ['its program lives', 'call 1, replaces a', 'none'],
+  ['its program has ended', 'call 1, ends', 'newest'],
+  ['another program answers', 'call 1, ends, replaces a, replaces a', 'page 1'],
+  ['only another format was replaced', 'call 1, ends, replaces b', 'newest'],
+  ['the scraper has had it', 'call 1 2, ends, takes 1 1', 'none'],
+  ['another scraper has had it', 'call 1 2, ends, takes 1 2', 'newest'],
+  ['the scraper has had the newest page', 'call 1, ends, newest 1', 'none'],
+  ["the newest page is another program's", 'call 1, ends, replaces a, newest 1', 'page 1'],
+  ['the scraper lives no more', 'call 1, ends, living 2', 'none'],
+  ['a second program has ended as well', 'call 1, ends, replaces a, call 1, ends, takes 1 1, replaces a', 'page 2'],
+  ['nobody lived', 'call, ends', 'none'],
+] as const) {
+  test(`the page of a call for scraper 1 where ${what}`, () => {
+    const found = findCall(tell(events), 1, 'a', false);
+    assert.equal(found === null ? 'none' : (found.replaced.get('a') ?? 'newest'), expected);
+  });
+}
+
+test('calls: four at most, the newest; after the end only a page that was replaced is one of its own', () => {
+  const calls = tell('call 1, call 1, call 1, call 1, call 1, ends');
+  assert.deepEqual([calls.length, findCall(calls, 1, 'a', false)?.number, findCall(calls, 1, 'a', true)], [4, 2, null]);
+});
