@@ -1,0 +1,95 @@
+// A keeper that is killed again and again, at random moments of hand-overs, scrapes and its own start: what was
+// answered with 201 is there afterwards, and no page is served that is not whole. LASTSCRAPE_TEST_KILLS: how often.
+
+import assert from 'node:assert/strict';
+import { randomBytes, randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readTestVariable } from '../support/programs.ts';
+import { type Keeper, readPages, startKeeper } from './keeper.ts';
+
+const KILLS_COUNT = Number(readTestVariable('LASTSCRAPE_TEST_KILLS') ?? 6);
+const PODS_COUNT = 12;
+/** Clients that hand over at the same time. */
+const CLIENTS_COUNT = 4;
+
+/** A page that shows whether it is whole, and of which hand-over it is; random letters do not pack. */
+function writePage(version: number): string {
+  const filler = Array.from(
+    { length: randomInt(1, 40) },
+    () => `# ${randomBytes(randomInt(1, 4_000)).toString('hex')}\n`,
+  );
+  return `begin ${version}\n${filler.join('')}end ${version}\n`;
+}
+
+function readVersion(page: string): number | null {
+  const [, begin, end] = /^begin (\d+)\n(?:# [0-9a-f]*\n)*end (\d+)\n$/.exec(page) ?? [];
+  return begin === undefined || begin !== end ? null : Number(begin);
+}
+
+test(`nothing that was answered with 201 is lost, and nothing is served half, in ${KILLS_COUNT} kills`, async () => {
+  /** The newest hand-over of each pod that was answered with 201, and the newest that was begun. */
+  const kept = new Map<string, number>();
+  const begun = new Map<string, number>();
+  let version = 0;
+  let keeper: Keeper | null = null;
+
+  async function handOver(to: Keeper, client: number): Promise<void> {
+    for (;;) {
+      // Each pod hands over by one client: its own hand-overs are in order.
+      const name = `pod-${client + CLIENTS_COUNT * randomInt(PODS_COUNT / CLIENTS_COUNT)}`;
+      version++;
+      const own = version;
+      begun.set(name, own);
+      const answer = await to.handOver({ name, pages: [writePage(own)] }).catch(() => null);
+      if (answer === null) return;
+      assert.equal(answer, '201 kept');
+      kept.set(name, own);
+    }
+  }
+  async function scrapeOn(from: Keeper): Promise<void> {
+    for (;;) {
+      const pages = await readPages(from).catch(() => null);
+      if (pages === null) return;
+      for (const [name, page] of Object.entries(pages))
+        assert.notEqual(readVersion(page), null, `${name} ${page.slice(0, 80)}`);
+    }
+  }
+
+  for (let round = 0; round <= KILLS_COUNT; round++) {
+    keeper = await startKeeper({}, keeper ?? undefined);
+    const pages = await readPages(keeper);
+    for (const [name, least] of kept) {
+      const found = readVersion(pages[name] ?? '');
+      assert.notEqual(found, null, `${name} after kill ${round}: ${(pages[name] ?? 'missing').slice(0, 80)}`);
+      assert.ok(Number(found) >= least && Number(found) <= Number(begun.get(name)), `${name}: ${found} of ${least}`);
+      kept.set(name, Number(found));
+    }
+    assert.equal(await keeper.metric('corrupt_total'), 0);
+    if (round === KILLS_COUNT) break;
+    const { child, folder } = keeper;
+    const working = [
+      scrapeOn(keeper),
+      ...Array.from({ length: CLIENTS_COUNT }, (_, client) => handOver(child && (keeper as Keeper), client)),
+    ];
+    await delay(randomInt(400));
+    process.kill(child.pid, 'SIGKILL');
+    await child.exited;
+    await Promise.all(working);
+    writeFileSync(join(folder, `.${round}.tmp`), randomBytes(randomInt(1, 2_000)));
+    if (randomInt(3) === 0) await killStart(keeper);
+  }
+  assert.ok(kept.size > 0);
+  await keeper?.[Symbol.asyncDispose]();
+});
+
+/** One that is killed while it starts. */
+async function killStart(at: Keeper): Promise<void> {
+  const starting = startKeeper({}, at);
+  // Its process is known only once it listens: kill whatever came first by its port.
+  const started = await starting;
+  process.kill(started.child.pid, 'SIGKILL');
+  await started.child.exited;
+}
