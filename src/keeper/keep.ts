@@ -1,5 +1,5 @@
-// `lastscrape keep`: takes the last pages of pods that are gone, and lists each as a target until Prometheus has
-// scraped it. Opens the parts, and ends them on SIGTERM.
+// `lastscrape keep`: takes the last pages of pods that are gone, and lists each as a target until Prometheus
+// has scraped it. Opens the parts, and ends them on SIGTERM.
 
 import { wrap } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';

@@ -20,6 +20,7 @@ import {
   type PageEnd,
   type PageFormat,
   type PageLife,
+  type Refusal,
   subtract,
   type Taken,
 } from '../decide/keep/keep.ts';
@@ -56,6 +57,17 @@ export type ScrapedPage = { readonly page: OpenPage; readonly format: PageFormat
 
 export type Pages = Awaited<ReturnType<typeof openPages>>;
 
+/** A hand-over as it comes. */
+export type HandedOver = {
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Who the pod is; null: as it says. */
+  readonly proven: ProvenPod | null;
+  /** The peer's. */
+  readonly address: string;
+  /** The pod still waits. */
+  readonly isWanted: () => boolean;
+};
+
 type PagesParts = {
   readonly store: Store;
   readonly limits: KeepLimits;
@@ -66,124 +78,169 @@ type PagesParts = {
 /** Where a page is served. */
 export const PAGE_PATH = '/pages/';
 
-/** Opens the pages with all that the store has. @throws where that cannot be read */
-export async function openPages({ store, limits, clock, log }: PagesParts) {
+/** What is kept by key, and the room that it takes up. */
+function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
   const pages = new Map<string, Kept>();
   let room = EMPTY_ROOM;
-  let discovery = NO_DISCOVERY;
-  let isStopping = false;
-  let handedOverCount = 0;
-  let corruptCount = 0;
-  let placing: Promise<unknown> = Promise.resolve();
-  const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
-
-  function size({ sizeBytes, labels }: Pick<Kept, 'sizeBytes' | 'labels'>, count = 1) {
-    return { pagesCount: count, sizeBytes: count * sizeBytes, headBytes: count * labels.length };
-  }
-  function forget(key: string, kept: Kept): void {
+  const add = (namespace: string, more: Taken): void => {
+    room = addToRoom(room, namespace, more, clock.nowMs());
+  };
+  function forget(key: string): void {
+    const kept = pages.get(key);
+    if (kept === undefined) return;
     pages.delete(key);
-    room = addToRoom(room, kept.namespace, size(kept, -1), clock.nowMs());
+    add(kept.namespace, subtract(NOTHING_TAKEN, measure(kept)));
   }
-  function keep(key: string, handOver: HandOver, sizeBytes: number): void {
-    const before = pages.get(key);
-    if (before !== undefined) forget(key, before);
-    const { endedAtSeconds, pod } = handOver;
-    const labels = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
-    const life = beginPage(clock.nowMs());
-    const kept: Kept = { namespace: pod.namespace, labels, sizeBytes, endedAtSeconds, life };
-    pages.set(key, kept);
-    room = addToRoom(room, pod.namespace, size(kept), clock.nowMs());
-  }
-  /** Room for a hand-over while it comes: others that come meanwhile must not get it too. */
-  function reserve(key: string, namespace: string, headBytes: number) {
-    let reserved: Taken = NOTHING_TAKEN;
-    const grow = (sizeBytes: number): void => {
+
+  return {
+    pages,
+    room: () => room,
+    forget,
+    /** In place of what that pod handed over before. */
+    keep(key: string, handOver: HandOver, sizeBytes: number): void {
+      forget(key);
+      const { endedAtSeconds, pod } = handOver;
+      const labels = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
+      const life = beginPage(clock.nowMs());
+      const kept: Kept = { namespace: pod.namespace, labels, sizeBytes, endedAtSeconds, life };
+      pages.set(key, kept);
+      add(pod.namespace, measure(kept));
+    },
+    /** Why there is no room for that; null: there is. */
+    judge(namespace: string, more: Taken, key = ''): Refusal | null {
+      const before = pages.get(key);
+      const replaced = before === undefined ? NOTHING_TAKEN : measure(before);
+      return judgeRoom(room, { namespace, more, replaced }, limits);
+    },
+    /** One more hand-over of a namespace begins. @throws Refused */
+    count(namespace: string): void {
+      const counted = countHandOver(room, namespace, clock.nowMs());
+      if (typeof counted === 'string') throw new Refused(counted, namespace);
+      room = counted;
+    },
+    /** Takes up room for a hand-over while it comes, which others that come meanwhile must not get too. */
+    add,
+  };
+}
+
+function measure({ sizeBytes, labels }: Pick<Kept, 'sizeBytes' | 'labels'>): Taken {
+  return { pagesCount: 1, sizeBytes, headBytes: labels.length };
+}
+
+type Index = ReturnType<typeof openIndex>;
+
+/** Room that grows with the bytes that have come; `end` gives it back. */
+function openReservation(
+  index: Index,
+  { key, namespace, headBytes }: Record<'key' | 'namespace', string> & { headBytes: number },
+) {
+  let reserved: Taken = NOTHING_TAKEN;
+  return {
+    /** @throws Refused where there is none */
+    grow(sizeBytes: number): void {
       const taken = { pagesCount: 1, sizeBytes, headBytes };
       const more = subtract(taken, reserved);
-      const before = pages.get(key);
-      const replaced = before === undefined ? NOTHING_TAKEN : size(before);
-      const why = isStopping ? 'stopping' : judgeRoom(room, { namespace, more, replaced }, limits);
+      const why = index.judge(namespace, more, key);
       if (why !== null) throw new Refused(why, namespace);
-      room = addToRoom(room, namespace, more, clock.nowMs());
+      index.add(namespace, more);
       reserved = taken;
-    };
-    const end = (): void => {
-      room = addToRoom(room, namespace, subtract(NOTHING_TAKEN, reserved), clock.nowMs());
-    };
-    return { grow, end };
+    },
+    end: (): void => index.add(namespace, subtract(NOTHING_TAKEN, reserved)),
+  };
+}
+
+/** Takes a hand-over into the store. `inTurn`: what is in memory is of the file that is in place. */
+async function takeIn(
+  { store }: Pick<PagesParts, 'store'>,
+  index: Index,
+  { body, proven, address, isWanted }: HandedOver,
+  inTurn: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const { line, rest } = await readHead(body[Symbol.asyncIterator]());
+  const handOver = readHandOver(line, proven, address);
+  const { namespace, name, uid } = handOver.pod;
+  index.count(namespace);
+  const key = createHash('sha256').update(`${namespace}/${name}/${uid}`).digest('hex').slice(0, 32);
+  const head = JSON.stringify(handOver);
+  const reservation = openReservation(index, { key, namespace, headBytes: head.length });
+  try {
+    const plainBytes = handOver.formats.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const written = await store.write(key, head, readExactly(rest, plainBytes), reservation.grow);
+    await inTurn(async () => {
+      if (!isWanted()) throw new Refused('unreadable', 'the pod hung up');
+      await written.commit();
+      index.keep(key, handOver, written.sizeBytes);
+    }).catch(async (error) => {
+      await written.discard();
+      throw error;
+    });
+  } finally {
+    reservation.end();
   }
+}
+
+/** Opens the pages with all that the store has. @throws where that cannot be read */
+export async function openPages(parts: PagesParts) {
+  const { store, clock, log } = parts;
+  const index = openIndex(parts);
+  const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
+  const counts = { handedOver: 0, corrupt: 0 };
+  let discovery = NO_DISCOVERY;
+  let isStopping = false;
+  let placing: Promise<unknown> = Promise.resolve();
+
   function reportCorrupt(file: string, why: string): void {
-    corruptCount++;
+    counts.corrupt++;
     log({ id: 'keptPageCorrupt', fields: { problem: `${file}: ${why}; its numbers are lost, delete it` } });
   }
   /** What time has changed. */
   function advance(): void {
     const nowMs = clock.nowMs();
     const living = findLivingAskers(discovery, nowMs);
-    for (const [key, kept] of pages) {
+    for (const [key, kept] of index.pages) {
       const { life, end } = advancePage(kept.life, { living, nowMs, isStopping });
       if (end !== null) ends[end]++;
       if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: kept.labels.slice(0, 300) } });
       if (life !== null) kept.life = life;
       else {
-        forget(key, kept);
+        index.forget(key);
         void store.remove(key);
       }
     }
   }
+  const listListed = () => [...index.pages.values()].filter(({ life }) => life.kind === 'listed');
 
   for await (const found of store.readBack()) {
     if (found.kind === 'corrupt') reportCorrupt(found.file, found.why);
-    else keep(found.key, JSON.parse(found.head), found.sizeBytes);
+    else index.keep(found.key, JSON.parse(found.head), found.sizeBytes);
   }
 
   return {
     advance,
-    /**
-     * Takes a hand-over in; it is on the disk once this has returned. `proven`: who the pod is, null: as it says;
-     * `isWanted`: the pod still waits.
-     * @throws Refused, or what `body` throws
-     */
-    async take(
-      body: AsyncIterable<Uint8Array>,
-      { proven, address, isWanted }: { proven: ProvenPod | null; address: string; isWanted: () => boolean },
-    ): Promise<void> {
-      const { line, rest } = await readHead(body[Symbol.asyncIterator]());
-      const handOver = readHandOver(line, proven, address);
-      const { namespace, name, uid } = handOver.pod;
-      const counted = countHandOver(room, namespace, clock.nowMs());
-      if (typeof counted === 'string') throw new Refused(counted, namespace);
-      room = counted;
-      const key = createHash('sha256').update(`${namespace}/${name}/${uid}`).digest('hex').slice(0, 32);
-      const head = JSON.stringify(handOver);
-      const reservation = reserve(key, namespace, head.length);
-      try {
-        const plainBytes = handOver.formats.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-        const written = await store.write(key, head, readExactly(rest, plainBytes), reservation.grow);
-        // In turn: what is in memory is of the file that is in place.
-        const placed = placing.then(async () => {
-          if (!isWanted()) throw new Refused('unreadable', 'the pod hung up');
-          await written.commit();
-          keep(key, handOver, written.sizeBytes);
-        });
-        placing = placed.catch(written.discard);
-        await placed;
-      } finally {
-        reservation.end();
-      }
-      handedOverCount++;
+    /** Takes a hand-over in; it is on the disk once this has returned. @throws Refused, or what its body throws */
+    async take(handedOver: HandedOver): Promise<void> {
+      const isWanted = () => !isStopping && handedOver.isWanted();
+      await takeIn(parts, index, { ...handedOver, isWanted }, (work) => {
+        const placed = placing.then(work);
+        placing = placed.catch(() => {});
+        return placed;
+      });
+      counts.handedOver++;
     },
     /** The targets, as http_sd_configs wants them. `host`: by which the keeper was asked. */
     listTargets(request: ScraperRequest, refreshMs: number | null, host: string): Buffer {
       discovery = addDiscovery(discovery, request, refreshMs);
       advance();
       const start = `{"targets":[${JSON.stringify(host)}],"labels":`;
-      const groups = [...pages.values()].filter(({ life }) => life.kind === 'listed');
-      return Buffer.from(`[${groups.map(({ labels }) => `${start}${labels}}`).join(',\n')}]\n`);
+      return Buffer.from(
+        `[${listListed()
+          .map(({ labels }) => `${start}${labels}}`)
+          .join(',\n')}]\n`,
+      );
     },
     /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
     async open(key: string, accept: string): Promise<ScrapedPage | null> {
-      const kept = pages.get(key);
+      const kept = index.pages.get(key);
       if (kept === undefined) return null;
       const page = await store.open(key);
       if ('read' in page) {
@@ -191,15 +248,15 @@ export async function openPages({ store, limits, clock, log }: PagesParts) {
         return { page, ...chooseFormat(formats, accept) };
       }
       // It may have been replaced or forgotten meanwhile.
-      if (pages.get(key) === kept) {
-        forget(key, kept);
+      if (index.pages.get(key) === kept) {
+        index.forget(key);
         reportCorrupt(key, page.why);
       }
       throw new Error(`the page cannot be read back: ${page.why}`);
     },
     /** A scraper got that page whole, which it asked for at `startedAtMs`. */
     addTake(key: string, { startedAtMs, ...client }: ScraperRequest): void {
-      const kept = pages.get(key);
+      const kept = index.pages.get(key);
       const isOlder = kept?.life.kind === 'listed' && startedAtMs < kept.life.sinceMs;
       if (kept !== undefined && !isOlder) kept.life = addTake(kept.life, nameClient(client));
     },
@@ -208,23 +265,18 @@ export async function openPages({ store, limits, clock, log }: PagesParts) {
       isStopping = true;
     },
     /** Why the next hand-over of a small page would be refused, of whatever namespace; null: it would not. */
-    findRefusal() {
-      const more = { pagesCount: 1, sizeBytes: 0, headBytes: 0 };
-      return isStopping ? 'stopping' : judgeRoom(room, { namespace: '', more, replaced: NOTHING_TAKEN }, limits);
-    },
+    findRefusal: () => (isStopping ? 'stopping' : index.judge('', { pagesCount: 1, sizeBytes: 0, headBytes: 0 })),
     count(): KeptCounts {
-      const listed = [...pages.values()].filter(({ life }) => life.kind === 'listed');
+      const seconds = listListed().map(({ endedAtSeconds }) => endedAtSeconds);
+      const { pages, room } = index;
       return {
         pagesCount: pages.size,
-        listedCount: listed.length,
-        sizeBytes: room.sizeBytes,
-        handedOverCount,
-        corruptCount,
+        listedCount: seconds.length,
+        sizeBytes: room().sizeBytes,
+        handedOverCount: counts.handedOver,
+        corruptCount: counts.corrupt,
         ends,
-        oldestSeconds: listed.reduce<number | null>(
-          (least, { endedAtSeconds }) => Math.min(least ?? endedAtSeconds, endedAtSeconds),
-          null,
-        ),
+        oldestSeconds: seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
       };
     },
   };

@@ -1,5 +1,5 @@
-// What the keeper answers at its two ports: hand-overs of pods at one, what Prometheus asks for at the other. On
-// the front's server, and by its rule of who a scraper is. Never trusts a client.
+// What the keeper answers at its two ports: hand-overs of pods at one, what Prometheus asks for at the other.
+// On the front's server, and by its rule of who a scraper is. Never trusts a client.
 
 import { type Clock, waitUnless } from '../base/waits.ts';
 import { type KeepLimits, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
@@ -26,7 +26,7 @@ export type RoutesParts = {
 const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 256, requestMs: 5_000, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
-/** Hand-overs that are written at once: each has a compressor of 300 KB. Of one address: the others have theirs. */
+/** Hand-overs written at once: each has a compressor of 300 KB. One address must not keep others out. */
 const TAKEN_AT_ONCE = { maxCount: 8, ofOneMaxCount: 2 };
 /** Of one reason. */
 const LOGGED_EVERY_MS = 60_000;
@@ -59,9 +59,10 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts) {
       const proven = prove === null ? null : await prove(token);
       const isWanted = () => !connection.gone.aborted;
       const { address } = connection;
-      const work = () => (isWanted() ? pages.take(request, { proven, address, isWanted }) : Promise.resolve());
-      const why = isPost ? null : pages.findRefusal();
-      if (why !== null) throw new Refused(why);
+      const work = () => (isWanted() ? pages.take({ body: request, proven, address, isWanted }) : Promise.resolve());
+      const why = pages.findRefusal();
+      const isStopping = why === 'stopping';
+      if (why !== null && (isStopping || !isPost)) throw new Refused(why);
       if (isPost) await turns.run(address, work);
       await sendText(exchange, isPost ? 201 : 200, isPost ? 'kept' : 'it would be kept');
     } catch (error) {

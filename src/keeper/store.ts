@@ -84,7 +84,7 @@ export async function openStore(folder: string) {
         throw error;
       }
     },
-    /** Every file, oldest names first; one that is not whole gets another name. @throws where the folder cannot be read */
+    /** Every file; one that is not whole gets another name. @throws where the folder cannot be read */
     async *readBack(): AsyncGenerator<StoredFile> {
       for (const name of (await readdir(folder)).filter((each) => each.endsWith(SUFFIX)).sort()) {
         const path = join(folder, name);

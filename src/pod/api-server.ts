@@ -1,5 +1,5 @@
-// The API server, as a container finds it and asks it: over one TLS connection, with the account's token, which
-// is read for each request since the kubelet renews it. Imported only where it is asked: TLS comes with it.
+// The API server, as a container finds it and asks it: over one TLS connection, with the account's token,
+// which is read for each request since the kubelet renews it. Imported only where it is asked: TLS comes with it.
 
 import { readFileSync } from 'node:fs';
 import { dialTls, type Trust } from '../base/net/dial-tls.ts';
@@ -7,7 +7,7 @@ import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from
 import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 
-/** Where Kubernetes mounts token, ca.crt and namespace (documentation, "Accessing the Kubernetes API from a Pod"). */
+/** Of token, ca.crt and namespace (documentation, "Accessing the Kubernetes API from a Pod"). */
 export const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Kubernetes's objective is 99 % of such requests within 1 s (kubernetes/community, "API call latency"). */

@@ -1,5 +1,5 @@
-// Hands the last pages over to a keeper: one request with the pages of every format, and whose they are. Imported
-// only where one is set. Decides nothing: what follows is the rules' to say.
+// Hands the last pages over to a keeper: one request with the pages of every format, and whose they are.
+// Imported only where one is set. Decides nothing: what follows is the rules' to say.
 
 import { prepareSmallFile } from '../base/mounted-file.ts';
 import { openExchange } from '../base/net/exchange.ts';
@@ -11,7 +11,7 @@ import type { HandOverResult } from '../decide/state.ts';
 import { findIdentity, findIdentitySources } from '../pod/identity.ts';
 import { readOwnContainer } from '../pod/pod-status.ts';
 
-/** One format of the last page. `read` gives `sizeBytes` bytes, in pieces valid until the next is asked for. */
+/** One format of the last page. `read` gives all its bytes, in pieces valid until the next is asked for. */
 export type HandedPage = HandOver['formats'][number] & { readonly read: () => AsyncIterable<Uint8Array> };
 
 type HandOverParts = {
@@ -127,7 +127,7 @@ async function readFile(path: string): Promise<string> {
   return 'text' in file ? file.text : '';
 }
 
-/** Labels as the kubelet writes them: `name="value"` a line, quoted by Go's strconv (pkg/fieldpath/fieldpath.go). */
+/** Labels as the kubelet writes them (pkg/fieldpath/fieldpath.go): `name="value"` a line, quoted by Go. */
 export function readDownward(text: string): Readonly<Record<string, string>> {
   const entries = text.split('\n').flatMap((line) => {
     const [, name = '', quoted = ''] = /^([^="]+)=(".*")$/.exec(line) ?? [];

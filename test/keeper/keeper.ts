@@ -45,13 +45,13 @@ export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
 /** Starts a keeper, and waits until it listens. `env`: more variables. */
 export async function startKeeper(
   env: Readonly<Record<string, string>> = {},
-  at?: { folder: string; ports: [number, number] },
+  at: { folder?: string; ports?: [number, number]; wrap?: readonly string[] } = {},
 ) {
-  const folder = at?.folder ?? join(makeFolder(), 'pages');
-  const [handOverPort, servePort] = at?.ports ?? [await closedPort(), await closedPort()];
+  const folder = at.folder ?? join(makeFolder(), 'pages');
+  const [handOverPort, servePort] = at.ports ?? [await closedPort(), await closedPort()];
   const child = startChild({
     name: 'keeper',
-    command: [process.execPath, join(ROOT, 'bin/lastscrape.ts'), 'keep'],
+    command: [...(at.wrap ?? []), process.execPath, join(ROOT, 'bin/lastscrape.ts'), 'keep'],
     env: {
       LASTSCRAPE_KEEPER_FOLDER: folder,
       LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${handOverPort}`,

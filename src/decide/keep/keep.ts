@@ -1,12 +1,12 @@
-// The rules of `lastscrape keep`: how long a page is listed and answered, which room it may take, and which of
-// its formats a scrape gets. Pure.
+// The rules of `lastscrape keep`: how long a page is listed and answered, which room it may take, and which
+// of its formats a scrape gets. Pure.
 
 import { takesFormat } from '../serve/pages.ts';
 import { addRequest, type FrontFacts, NO_SCRAPERS, type ScraperRequest } from '../serve/scrapers.ts';
 
-/** A page is listed for at least this long: Prometheus takes up new targets only some seconds after it asked. */
+/** A page is listed for at least this long: Prometheus takes up new targets some seconds after it asked. */
 const LISTED_MIN_MS = 60_000;
-/** Once one Prometheus has scraped it, another that asks for targets is waited for no longer: another shard. */
+/** Once one Prometheus has scraped it, another that asks for targets may be another shard: wait this long. */
 const OTHERS_MAX_MS = 300_000;
 /** A page that nothing scrapes is forgotten then. */
 const LISTED_MAX_MS = 3_600_000;

@@ -1,5 +1,5 @@
-// The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may take, and
-// what follows. Pure.
+// The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may take,
+// and what follows. Pure.
 
 import { cut } from '../../base/text.ts';
 import { findWatchEnd, type Policy, toSeconds } from '../model.ts';
