@@ -236,7 +236,7 @@ export function hasReceivers({ push, webhook }: Pick<Config, 'push' | 'webhook'>
 
 /** What takes the hand-over, without secrets. */
 export function nameHandOver({ handOver, push }: Pick<Config, 'handOver' | 'push'>): string {
-  return handOver?.kind === 'keeper' ? handOver.url.origin : (push?.to ?? '');
+  return handOver?.kind === 'keeper' ? handOver.url.origin : String(push?.to);
 }
 
 /** The limits; with a receiver some of the grace is reserved for it. */

@@ -89,8 +89,7 @@ export function readKeepConfig(
     .filter((name) => OWN.test(name) && !names.includes(name))
     .sort()
     .map((name) => {
-      const near = findNearest(name, names);
-      const advice = near.length === 0 ? 'see lastscrape keep --help' : `did you mean ${joinNames(near, 'or')}?`;
+      const advice = `did you mean ${joinNames(findNearest(name, names), 'or')}?`;
       return `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`;
     });
   const fields = Object.entries(KEEP_ROWS).map(([field, row]) => {

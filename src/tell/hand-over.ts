@@ -33,6 +33,8 @@ const FILE_TIMEOUT_MS = 500;
 const FILE_MAX_BYTES = 512 * 1024;
 /** Longer values are no labels: kubectl's last-applied-configuration, for one. */
 const ANNOTATION_MAX_LENGTH = 512;
+/** Added by the kubelet, which the API server and Prometheus do not have (seen with Kubernetes 1.36.3). */
+const KUBELETS_OWN = /^kubernetes\.io\/config\./;
 /** Of what a keeper answers. */
 const WHY_MAX_LENGTH = 300;
 
@@ -109,7 +111,8 @@ async function readPod(env: Environment, folder: string): Promise<HandOver['pod'
     readFile(`${folder}/annotations`),
     readFile('/proc/self/mountinfo'),
   ]);
-  const short = Object.entries(readDownward(annotations)).filter(([, { length }]) => length <= ANNOTATION_MAX_LENGTH);
+  const own = Object.entries(readDownward(annotations)).filter(([name]) => !KUBELETS_OWN.test(name));
+  const short = own.filter(([, { length }]) => length <= ANNOTATION_MAX_LENGTH);
   return {
     namespace: identity.namespace ?? '',
     name: identity.pod ?? identity.hostname ?? '',

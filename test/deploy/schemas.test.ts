@@ -24,7 +24,6 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/job/front/rules.yaml': 'promtool, in rules.test.ts',
   'deploy/job/front/rules.test.yaml': 'promtool, in rules.test.ts',
   'deploy/job/front/scrape-config.yaml': 'promtool, in front.test.ts',
-  'deploy/keeper.yaml': 'kubectl by hand, until its kinds are in fixtures/schemas',
   'deploy/monitoring/rules.yaml': 'promtool, in rules.test.ts',
   'deploy/monitoring/rules.test.yaml': 'promtool, in rules.test.ts',
   'deploy/monitoring/scrape-config.yaml': 'promtool and Prometheus, in monitoring.test.ts',

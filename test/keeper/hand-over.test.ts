@@ -80,7 +80,7 @@ test('a run ends at once, and the keeper serves its last page with the same labe
   writeFileSync(join(run.folder, 'labels'), 'app="shop"\nbatch.kubernetes.io/job-name="import"');
   writeFileSync(
     join(run.folder, 'annotations'),
-    `a/b="say \\"hi\\""\nlong="${'x'.repeat(2_000)}"\nprometheus.io/port="9469"`,
+    `a/b="say \\"hi\\""\nlong="${'x'.repeat(2_000)}"\nprometheus.io/port="9469"\nkubernetes.io/config.seen="2026-11-24T01:13:33Z"`,
   );
   run.page.text = 'jobs_done_total 41\n';
   assert.match(await run.scrape(), /jobs_done_total 41/);
@@ -101,7 +101,7 @@ test('a run ends at once, and the keeper serves its last page with the same labe
   assert.equal(target.labels['__meta_kubernetes_pod_annotation_a_b'], 'say "hi"');
   assert.equal(target.labels['__meta_kubernetes_pod_controller_name'], 'import');
   assert.equal(
-    Object.keys(target.labels).some((name) => /long|prometheus_io/.test(name)),
+    Object.keys(target.labels).some((name) => /long|prometheus_io|config_seen/.test(name)),
     false,
   );
   const { text, type } = await keeper.scrape(target.labels['__metrics_path__'] ?? '');

@@ -41,7 +41,7 @@ export function findLivingAskers({ askers, refreshesMs }: Discovery, nowMs: numb
   const counts = new Map<string, number>();
   let refreshMs = 0;
   for (const { id, lastAtMs, ...client } of askers.scrapers) {
-    const ownMs = refreshesMs.get(id) ?? REFRESH_DEFAULT_MS;
+    const ownMs = Number(refreshesMs.get(id));
     if (nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS) continue;
     const name = nameClient(client);
     counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -29,7 +29,7 @@ export function decideHandedOver(
   { atMs, sinceMs, result }: HandOverEvent,
   policy: Policy,
 ): WatchDecision {
-  const to = policy.handOver?.to ?? '';
+  const to = String(policy.handOver?.to);
   const seconds = toSeconds(atMs - sinceMs, 1);
   const why = result.kind === 'failed' ? { why: cut(result.why, WHY_MAX_LENGTH) } : {};
   const isAccepted = result.kind === 'accepted';
