@@ -7,6 +7,15 @@ export function cut(text: string, maxLength: number): string {
   return `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** What a terminal obeys, or turns other text round: controls, line separators, bidirectional marks. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds
+export const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** JSON on one line, which a terminal shows as it is; the same value is read back. */
+export function formatJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNPRINTABLE, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function joinNames(names: readonly string[], last: 'and' | 'or' = 'and'): string {
   return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
@@ -42,8 +51,13 @@ export function redactEntry(text: string): string {
   const atAt = rest.lastIndexOf('@');
   const shown = atAt === -1 ? rest : `***${rest.slice(atAt)}`;
   const queryAt = shown.indexOf('?');
-  return redactUrl(`${head}${queryAt === -1 ? shown : `${shown.slice(0, queryAt)}?***`}`);
+  const entry = `${head}${queryAt === -1 ? shown : `${shown.slice(0, queryAt)}?***`}`;
+  return redactUrl(entry.replace(ELSEWHERE, '$1/***'));
 }
+
+/** A URL of another host than loopback may be a chat tool's, whose path is its secret. */
+const ELSEWHERE =
+  /^((?:[A-Za-z]+ +)?https?:\/\/(?!(?:\*\*\*@)?(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?\/)[^/\s]+)\/[^\s?]+/i;
 
 /** Prints a URL without user, password and query. */
 export function redactHref({ protocol, host, pathname, search, username, password }: URL): string {

@@ -2,7 +2,7 @@
 // problem at once; a problem completes the sentence "must be …".
 
 import type { Parse, ParseResult } from '../base/parse.ts';
-import { cut, joinNames, redactEntry } from '../base/text.ts';
+import { cut, formatJson, joinNames, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
@@ -31,14 +31,22 @@ export function readValueOrNone<Value>(parse: Parse<Value>, hide?: (text: string
 /** Problems shown of one list; more would not help. */
 const PROBLEMS_MAX_COUNT = 20;
 
-/** Reads a list separated by commas. */
-export function readList<Value>(text: string, parse: Parse<Value>): ReadResult<readonly Value[]> {
+/** Reads a list separated by commas. `hide` prints a wrong entry, before `quote` does. */
+export function readList<Value>(
+  text: string,
+  parse: Parse<Value>,
+  hide?: (entry: string) => string,
+): ReadResult<readonly Value[]> {
   const entries = text.split(',').map((each) => each.trim());
-  return readEntries(entries, parse);
+  return readEntries(entries, parse, hide);
 }
 
 /** Reads the entries of a list, already trimmed. */
-export function readEntries<Value>(entries: readonly string[], parse: Parse<Value>): ReadResult<readonly Value[]> {
+export function readEntries<Value>(
+  entries: readonly string[],
+  parse: Parse<Value>,
+  hide = (entry: string) => entry,
+): ReadResult<readonly Value[]> {
   const values: Value[] = [];
   const problems: string[] = [];
   for (const [index, entry] of entries.entries()) {
@@ -50,7 +58,7 @@ export function readEntries<Value>(entries: readonly string[], parse: Parse<Valu
     const parsed = parse(entry);
     if (pieces !== null) problems.push(`${quote(entry)} must be separated by commas: ${quote(pieces.join(','))}`);
     else if ('value' in parsed) values.push(parsed.value);
-    else problems.push(`${quote(entry)} must be ${parsed.problem}`);
+    else problems.push(`${quote(hide(entry))} must be ${parsed.problem}`);
   }
   const more = problems.splice(PROBLEMS_MAX_COUNT);
   if (more.length > 0) problems.push(`${more.length} more entries are wrong; must be corrected as well`);
@@ -58,8 +66,12 @@ export function readEntries<Value>(entries: readonly string[], parse: Parse<Valu
 }
 
 /** Reads a list; `none` is the empty one. */
-export function readListOrNone<Value>(text: string, parse: Parse<Value>): ReadResult<readonly Value[]> {
-  return text === 'none' ? { value: [] } : readList(text, parse);
+export function readListOrNone<Value>(
+  text: string,
+  parse: Parse<Value>,
+  hide?: (entry: string) => string,
+): ReadResult<readonly Value[]> {
+  return text === 'none' ? { value: [] } : readList(text, parse, hide);
 }
 
 /** Reads an entry of DONE_WHEN as the kind it names, in the context of that kind. */
@@ -105,7 +117,7 @@ const READ_MAX_LENGTH = 1_000;
 
 /** Quotes a value for a message: without secrets, on one line, cut. */
 export function quote(text: string): string {
-  return JSON.stringify(cut(redactEntry(text.slice(0, READ_MAX_LENGTH)), SHOWN_MAX_LENGTH));
+  return formatJson(cut(redactEntry(text.slice(0, READ_MAX_LENGTH)), SHOWN_MAX_LENGTH));
 }
 
 function didYouMean(meant: string | null): string {

@@ -232,7 +232,8 @@ export const ROWS = {
     default: 'none',
     meaning:
       'where to push the last numbers if no scrape took them: `pushgateway+http://…`, `remote-write+http://…` or `otlp+http://…`, each also with `https`; `none` pushes nothing',
-    read: readValueOrNone(parsePush),
+    // Without its kind it may be a webhook's.
+    read: readValueOrNone(parsePush, (text) => (/^[a-z-]+\+/.test(text) ? text : redactPathEntry(text))),
   },
   pushWhen: {
     name: 'LASTSCRAPE_PUSH_WHEN',
@@ -247,7 +248,8 @@ export const ROWS = {
     name: 'LASTSCRAPE_PUSH_LABELS',
     default: 'none',
     meaning: 'labels to push with, `NAME=VALUE,…`; `namespace`, `pod` and `job` are added where they are known',
-    read: (text: string) => readListOrNone(text, parsePushLabel),
+    // A header belongs into a file, and here its value is a secret too.
+    read: (text: string) => readListOrNone(text, parsePushLabel, (entry) => entry.replace(/^([\w-]+):.*/s, '$1: ***')),
   },
   pushHeadersFile: filePath(
     'LASTSCRAPE_PUSH_HEADERS_FILE',

@@ -1,6 +1,6 @@
 // Words for a person: times, names, lists, and foreign texts. Pure: the clock is a parameter.
 
-import { cut, joinNames } from '../base/text.ts';
+import { cut, joinNames, UNPRINTABLE } from '../base/text.ts';
 
 const UNITS = [
   ['day', 86_400_000],
@@ -44,9 +44,7 @@ export function addOthers(others: readonly { readonly name: string }[]): string 
 
 /** A foreign text on one line, cut, without what could move a terminal's cursor. */
 export function quoteText(text: string, maxLength = 240): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
-  return cut(plain, maxLength);
+  return cut(text.replace(UNPRINTABLE, ' ').replace(/ +/g, ' ').trim(), maxLength);
 }
 
 /** A name, without what could move a cursor: the JSON may come from anywhere. */

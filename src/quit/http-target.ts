@@ -5,7 +5,7 @@
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
 import { describeHighPort, isPortNumber, LOOPBACK, readVariable } from '../base/parse.ts';
-import { redactHref } from '../base/text.ts';
+import { redactEntry, redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -40,7 +40,7 @@ type HttpAnswer = Exclude<Answer, { kind: 'signalled' }>;
 /** A target that is asked at a URL. */
 export function httpTarget(options: HttpTargetOptions): Target {
   const { name, method, url, servicePorts = [], preset, sender } = options;
-  const request = `${method} ${redactHref(url)}`;
+  const request = redactEntry(`${method} ${redactHref(url)}`);
   const quitPort = Number(url.port || 80);
   const headers: Record<string, string> = { 'user-agent': USER_AGENT, 'content-length': '0', ...options.headers };
   /** The first port that does not refuse, and what it does instead; null: all refuse. */

@@ -1,6 +1,6 @@
 // The log: one JSON object a line. Bounded, so that a pipe without a reader (64 KiB) never blocks the run.
 
-import { cut } from '../base/text.ts';
+import { cut, formatJson } from '../base/text.ts';
 import { type LogEntry, type LogLevel, MESSAGES, type MessageId } from '../decide/messages.ts';
 
 /** All lines of a run at `info` and above, the report not among them. */
@@ -22,7 +22,7 @@ export function openLog({ level, print, time }: LogParts) {
   const counts = new Map<string, number>();
 
   function formatLine(id: MessageId, fields: LogEntry['fields']): string {
-    return `${JSON.stringify({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
+    return `${formatJson({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
   }
   /** Writes lines until they are too many; the next is `last` instead, and no other follows. */
   function openLines(maxBytes: number, last: MessageId): (entry: LogEntry) => void {

@@ -4,7 +4,7 @@
 
 import { accessSync, closeSync, constants, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { redactUrl } from '../base/text.ts';
+import { formatJson, redactUrl } from '../base/text.ts';
 import { REPORT_BUGS_TO, VERSION } from '../base/version.ts';
 import { buildPolicy, type Misconfigured, type ReportSettings, type TerminationLog } from '../config/config.ts';
 import type { LogLevel } from '../decide/messages.ts';
@@ -36,7 +36,7 @@ export function openReporter({ host, config, toWallMs, log }: Opening) {
       ),
     /** Writes the termination message; warns once where it cannot be written. */
     write(report: Report): void {
-      const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
+      const problem = writeTerminationMessage(terminationLog, formatJson(report));
       if (problem === null || hasWriteFailed) return;
       hasWriteFailed = true;
       log.write({ id: 'messageUnwritable', fields: { problem } });
@@ -53,7 +53,7 @@ function findReportSource({ protocol, hostname, port, pathname }: URL): ReportSo
 export function reportMisconfigured(host: Host, { problems, terminationLog }: Misconfigured): void {
   host.stderr(`${problems.join('\n')}\n`);
   const report = fitReport(buildMisconfiguredReport(problems, VERSION));
-  const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
+  const problem = writeTerminationMessage(terminationLog, formatJson(report));
   if (problem !== null) host.stderr(`${problem}\n`);
 }
 
@@ -67,7 +67,7 @@ export function reportBug(
   const summary = redactUrl(error instanceof Error ? error.message : String(error));
   const report = fitReport(buildBugReport(summary, VERSION));
   log.write({ id: 'bug', fields: { error: describeError(error), reportTo: REPORT_BUGS_TO } });
-  const problem = writeTerminationMessage(terminationLog, JSON.stringify(report));
+  const problem = writeTerminationMessage(terminationLog, formatJson(report));
   if (problem !== null) log.write({ id: 'messageUnwritable', fields: { problem } });
   log.report(report);
   return findProcessExitCode(EXIT.bug, isExitZero);

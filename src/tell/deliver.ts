@@ -3,7 +3,7 @@
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/mounted-file.ts';
 import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
-import { cut } from '../base/text.ts';
+import { cut, UNPRINTABLE } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
 import type { AnswerEnd, PushJudgement, PushRequest } from './receivers/receiver.ts';
@@ -173,11 +173,8 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
 
 /** The start of an answer, on one line. */
 function shorten(read: string, hidden: readonly string[], isCut: boolean): string {
-  const text = (hideSecrets(read, hidden, isCut) ?? '')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: an answer may have any
-    .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, ' ')
-    .trim();
-  return cut(text, ANSWER_SHOWN_LENGTH);
+  const text = (hideSecrets(read, hidden, isCut) ?? '').replace(UNPRINTABLE, ' ').replace(/\s+/g, ' ');
+  return cut(text.trim(), ANSWER_SHOWN_LENGTH);
 }
 
 /** Describes a failure; `why` may be an error code of the system. */

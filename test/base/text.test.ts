@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cut, redactEntry, redactHref, redactPath, redactPathEntry, redactUrl } from '../../src/base/text.ts';
+import {
+  cut,
+  formatJson,
+  redactEntry,
+  redactHref,
+  redactPath,
+  redactPathEntry,
+  redactUrl,
+} from '../../src/base/text.ts';
 
 const TABLE: readonly (readonly [text: string, redacted: string])[] = [
   ['', ''],
@@ -38,6 +46,10 @@ const ENTRIES: readonly (readonly [text: string, redacted: string])[] = [
   ['http://admin:x,hun/ter2@localhost/quit', 'http://***@localhost/quit'],
   ['admin:hun/ter2@localhost/quit', '***@localhost/quit'],
   ['http://a/b?c@d', 'http://***@d'],
+  ['https://hooks.a.test/services/T0/s3cret', 'https://hooks.a.test/***'],
+  ['PUT http://a.test:1/hooks/s3cret?k', 'PUT http://a.test:1/***?***'],
+  ['https://127.0.0.1:1/a', 'https://127.0.0.1:1/a'],
+  ['https://localhost.a.test/s3cret', 'https://localhost.a.test/***'],
   ['locust-exporter', 'locust-exporter'],
   ['POST http://localhost/quit', 'POST http://localhost/quit'],
 ];
@@ -46,6 +58,13 @@ for (const [text, redacted] of ENTRIES) {
     assert.equal(redactEntry(text), redacted);
   });
 }
+
+test('formatJson() has nothing that a terminal obeys or that turns text round, and is read back as it was', () => {
+  const value = { agent: 'a\u0007\u009b31m\u007f\u202eb\u2066\u200f\u061c\u2028 \u00e9\u{1f511}' };
+  const text = formatJson(value);
+  assert.equal(text, '{"agent":"a\\u0007\\u009b31m\\u007f\\u202eb\\u2066\\u200f\\u061c\\u2028 \u00e9\u{1f511}"}');
+  assert.deepEqual(JSON.parse(text), value);
+});
 
 test('redactHref() prints a URL without user, password and query', () => {
   assert.equal(redactHref(new URL('http://u:p@[::1]:9/a,b?match=a,SECRET#x')), 'http://***@[::1]:9/a,b?***');

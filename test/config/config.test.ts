@@ -167,7 +167,9 @@ const WRONG: readonly Wrong[] = [
 ];
 function checkWrong(name: string, value: string, shown: string, must: string): void {
   test(`readConfig() says what ${name}=${value} must be`, () => {
-    const head = ['DONE_WHEN', 'QUIT'].includes(name) ? JSON.stringify(shown) : `it is ${JSON.stringify(shown)};`;
+    const head = ['DONE_WHEN', 'QUIT', 'PUSH_LABELS'].includes(name)
+      ? JSON.stringify(shown)
+      : `it is ${JSON.stringify(shown)};`;
     const message = `Cannot read LASTSCRAPE_${name}: ${head} must be ${must}`;
     assert.deepEqual(readProblems({ [`LASTSCRAPE_${name}`]: value }), [message]);
   });
@@ -187,6 +189,19 @@ const SECRET: readonly (readonly [name: string, value: string, shown: string, mu
   ['METRICS_URL', 'http://me:s3cret@localhost/metrics?a=s3cret', 'http://***@localhost/metrics?***', HTTP_URL],
   ['QUIT', 'https://u:p@localhost/quit?k=v', 'https://***@localhost/quit?***', QUIT_URL],
   ['QUIT', 'http://u:hunter50%@localhost/quit', 'http://***@localhost/quit', PERCENT],
+  ['QUIT', 'POST https://hooks.a.test/services/T0/s3cret', 'POST https://hooks.a.test/***', QUIT_URL],
+  [
+    'PUSH_LABELS',
+    'Authorization: Bearer s3cret',
+    'Authorization: ***',
+    `NAME=VALUE such as "job=checkout", with a name of letters, digits and "_" that does not begin with "__"`,
+  ],
+  [
+    'PUSH',
+    'https://hooks.a.test/services/T0/s3cret',
+    'https://hooks.a.test/***',
+    '"pushgateway+", "remote-write+" or "otlp+" and an http: or https: URL, such as "pushgateway+http://pushgateway:9091", or "none"',
+  ],
   [
     'QUIT',
     'POST http://u:p@localhost:1/a;GET http://localhost:2/b',

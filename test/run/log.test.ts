@@ -11,9 +11,9 @@ function logAt(level: LogLevel) {
 
 test('write() writes one JSON object a line: time, level, msg, then the fields', () => {
   const { log, lines } = logAt('info');
-  log.write({ id: 'noCounter', fields: { seen: 'a\nb', count: 1 } });
+  log.write({ id: 'noCounter', fields: { seen: 'a\nb\u009b', count: 1 } });
   assert.deepEqual(lines, [
-    '{"time":"2026-11-21T09:30:00.123Z","level":"warn","msg":"the exporter shows no scrape counter: holding for the whole TTL","seen":"a\\nb","count":1}\n',
+    '{"time":"2026-11-21T09:30:00.123Z","level":"warn","msg":"the exporter shows no scrape counter: holding for the whole TTL","seen":"a\\nb\\u009b","count":1}\n',
   ]);
 });
 

@@ -193,20 +193,12 @@ test("send() shows the receiver's own words, short and on one line, without the 
   }
 });
 
-test('send() hides a header in the notation of the receiver, and shows the status alone where it cannot', async () => {
-  const token = 's3cret/t0ken';
-  const answers: Readonly<Record<string, string>> = {
-    's3cret\\/t0ken': '"***"',
-    's3cret%2Ft0ken': '"***"',
-    's3cret&#x2F;t0ken': '"***"',
-    's3cret%252Ft0ken': '"***"',
-    [`s3cret%${'25'.repeat(9)}2Ft0ken`]: '',
-  };
-  for (const [repeated, text] of Object.entries(answers)) {
+test('send() shows the status alone where the answer repeats a header in another notation', async () => {
+  for (const repeated of ['s3cret\\/t0ken', 's3cret%2Ft0ken', 's3cret&#x2F;t0ken', `s3cret%${'25'.repeat(9)}2Ft0ken`]) {
     await using server = await openHttp((response) => response.writeHead(403).end(`"${repeated}"`));
-    const headersFile = file('spelled', `Authorization: Bearer ${token}\n`);
+    const headersFile = file('spelled', 'Authorization: Bearer s3cret/t0ken\n');
     const result = await send(destination(`http://127.0.0.1:${server.port}/`, { headersFile }));
-    assert.equal(result.kind === 'answered' ? result.text : result.why, text, repeated);
+    assert.equal(result.kind === 'answered' ? result.text : result.why, '', repeated);
   }
 });
 
@@ -219,14 +211,14 @@ test('send() knows the status where the rest of the answer hangs or is endless',
   assert.deepEqual(result, answered(400, 'out of order sample', 'brokenOff'));
 });
 
-test('send() hides the part of a header with which an answer ends that breaks off, or is too long', async () => {
+test('send() shows nothing of an answer that ends with a part of a header', async () => {
   const headersFile = file('cut', 'Authorization: Bearer s3cret-t0ken\n');
   await using broken = await openHttp((response) => {
     response.writeHead(403, { 'content-length': '1000' });
     response.write('not Bearer s3cret-t0', () => response.destroy());
   });
   const result = await send(destination(`http://127.0.0.1:${broken.port}/`, { headersFile }));
-  assert.deepEqual(result, answered(403, 'not ***', 'brokenOff'));
+  assert.deepEqual(result, answered(403, '', 'brokenOff'));
   await using long = await openHttp((response) =>
     response.writeHead(403).end(`not${' '.repeat(65_520)}s3cret-t0ken s3`),
   );

@@ -36,7 +36,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 };
 for (const [name, text] of Object.entries(SPELLINGS)) {
   test(`hideSecrets() hides a secret: ${name}`, () => {
-    assert.equal(hideSecrets(`no ${text}, no ${text}.`, [TOKEN]), 'no ***, no ***.');
+    assert.equal(hideSecrets(`no ${text}, no ${text}.`, [TOKEN]), text === TOKEN ? 'no ***, no ***.' : null);
   });
 }
 
@@ -50,10 +50,10 @@ test('hideSecrets() hides a secret in notations within notations, and one as lon
     'JSON in JSON': 's3cret\\\\/t0ken',
   };
   for (const [name, text] of Object.entries(nested)) {
-    assert.equal(hideSecrets(`no: ${text}.`, ['s3cret/t0ken']), 'no: ***.', name);
+    assert.equal(hideSecrets(`no: ${text}.`, ['s3cret/t0ken']), null, name);
   }
   const long = `${'x'.repeat(5_000)}/`;
-  assert.equal(hideSecrets(`no: ${encodeURIComponent(long)}`, [long]), 'no: ***');
+  assert.equal(hideSecrets(`no: ${encodeURIComponent(long)}`, [long]), null);
 });
 
 test('hideSecrets() hides letters beyond 16 bits, beyond 7 bits as Latin-1, and what only looks like a notation', () => {
@@ -66,7 +66,7 @@ test('hideSecrets() hides letters beyond 16 bits, beyond 7 bits as Latin-1, and 
     secret.replace('\u{1f511}', '&#128273;').replace('/', '&#47;'),
     secret.replace('\u{1f511}', '&#x1F511;').replace('/', '&#x2F;'),
   ]) {
-    assert.equal(hideSecrets(`no ${text}, no`, [secret]), 'no ***, no', text);
+    assert.equal(hideSecrets(`no ${text}, no`, [secret]), null, text);
   }
   const hidden = hideSecrets('%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;', ['s3cret/t0ken']);
   assert.equal(hidden, '%ff%fe %f8 %c3 %ed%a0%80 &#x110000; &#0;');
@@ -76,8 +76,8 @@ test('hideSecrets() shows nothing of a text in which notations are nested deeper
   assert.equal(hideSecrets(`no: %${'25'.repeat(20)}41`, ['s3cret/t0ken']), null);
 });
 
-test('hideSecrets() hides a short secret within a long one, in another notation', () => {
-  assert.equal(hideSecrets('no: s3cret%2Ft0ken', ['s3cret', 's3cret/t0ken']), 'no: ***');
+test('hideSecrets() finds a long secret, in another notation, of which a short one is a part', () => {
+  assert.equal(hideSecrets('no: s3cret%2Ft0ken', ['s3cret', 's3cret/t0ken']), null);
 });
 
 // Each of these took minutes where each letter was an alternative of a regular expression.
@@ -124,7 +124,8 @@ test('hideSecrets() hides the start of a secret at the end of a text that is cut
   for (const [name, [text, letterLength]] of Object.entries(spellings)) {
     for (let length = 4 * letterLength; length <= text.length; length++) {
       const cut = text.slice(0, length);
-      assert.equal(hideSecrets(`no: ${cut}`, [secret], true), 'no: ***', `${name}: ${cut}`);
+      const shown = cut === secret ? 'no: ***' : null;
+      assert.equal(hideSecrets(`no: ${cut}`, [secret], true), shown, `${name}: ${cut}`);
     }
   }
   assert.equal(hideSecrets('no: s3cret', [secret]), 'no: s3cret');

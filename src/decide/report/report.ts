@@ -1,6 +1,6 @@
 // The report: how a run went, as one JSON object and one sentence. Pure.
 
-import { cut } from '../../base/text.ts';
+import { cut, formatJson } from '../../base/text.ts';
 import { EXIT } from '../quit/exit-codes.ts';
 import { buildFields, cutFailed, type Report, type ReportInput } from './report-fields.ts';
 import { summarize } from './summary.ts';
@@ -38,7 +38,7 @@ const TEXT_MIN_LENGTH = 16;
 export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   let fitted = report;
   for (const smaller of listSmaller(report, maxBytes)) {
-    if (Buffer.byteLength(JSON.stringify(fitted)) <= maxBytes) break;
+    if (Buffer.byteLength(formatJson(fitted)) <= maxBytes) break;
     fitted = smaller;
   }
   return fitted;
