@@ -126,8 +126,8 @@ function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds) {
     /** With the hint. */
     summary: [report['summary'], report['hint']].map(toText).filter(Boolean).join('; '),
     outcome: toText(report['outcome']),
-    /** LASTSCRAPE_FAIL_IF failed the run. */
-    isFailed: report['verdict'] === 'failed',
+    /** Of LASTSCRAPE_FAIL_IF; blank: none. */
+    verdict: toText(report['verdict']),
     problems: toTexts(report['problems']),
     targets: toObjects(report['targets']).map((each) => {
       const read = parseTarget(toText(each['target']), kinds.targets, TARGET_CONTEXT);

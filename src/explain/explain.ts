@@ -6,7 +6,7 @@ import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reasons } from './finding.ts';
 import { eventsCommand } from './lines.ts';
-import { describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
+import { describeDisruption, describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
@@ -66,10 +66,14 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
     const why = ['', 'Error', 'Completed'].includes(ended?.reason ?? '') ? '' : ` (${ended?.reason})`;
     return `${name} ended with ${ended?.exitCode}${why}`;
   });
-  const because = [`${reason}${message === '' ? '' : ` (${quoteText(message)})`}`, joinNames(exits)].filter(Boolean);
+  const disruption = reason === '' ? describeDisruption(pod) : '';
+  const because = [disruption, `${reason}${message === '' ? '' : ` (${quoteText(message)})`}`, joinNames(exits)].filter(
+    Boolean,
+  );
   const report = lastscrape?.report ?? null;
   const isWorkDone = failed.length > 0 && mains.every(({ ended }) => ended?.exitCode === 0);
-  const isVerdict = report?.isFailed === true;
+  const verdict = report?.verdict ?? '';
+  const isVerdict = verdict === 'failed' || verdict === 'notJudged';
   const more = [
     isWorkDone && failed.every(({ program }) => program !== null && program.kind !== 'lastscrape')
       ? `Its own work succeeded (${mainNames} ended with 0); only a helper's exit code made it fail. As a native sidecar its exit code would not count.`
@@ -77,7 +81,8 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
     isWorkDone && !isVerdict && failed.every(({ program }) => program?.kind === 'lastscrape')
       ? `Its own work succeeded (${mainNames} ended with 0). With LASTSCRAPE_EXIT_ZERO=true only a verdict of LASTSCRAPE_FAIL_IF makes a pod fail.`
       : '',
-    isVerdict ? 'LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers.' : '',
+    verdict === 'failed' ? 'LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers.' : '',
+    verdict === 'notJudged' ? 'It was cut short, so LASTSCRAPE_FAIL_IF could not judge it: run it again.' : '',
     report === null ? '' : `lastscrape reports: "${quoteText(report.summary)}".`,
   ];
   return {

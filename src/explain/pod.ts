@@ -7,7 +7,7 @@ import type { Kinds } from '../config/config.ts';
 import { readPodObject } from '../pod/pod-status.ts';
 import { type ContainerFacts, isNeverStarted, readContainer, readLastscrape } from './container.ts';
 import type { Found, Since } from './finding.ts';
-import { readName, readTime } from './words.ts';
+import { quoteText, readName, readTime } from './words.ts';
 
 /** The facts of a pod. */
 export type PodFacts = ReturnType<typeof readPodFacts>;
@@ -97,6 +97,16 @@ export function keepsPod(
 /** `pod NAMESPACE/NAME`. */
 export function describePod({ namespace, name }: PodFacts): string {
   return `pod ${namespace}/${name}`;
+}
+
+/** Who ended the pod from outside, in its words: the scheduler, a drain, the kubelet; blank: nobody that shows. */
+export function describeDisruption({ conditions }: PodFacts): string {
+  const found = findCondition(conditions, 'DisruptionTarget', 'True');
+  if (found === undefined) return '';
+  return [found['reason'], found['message']]
+    .map((each) => quoteText(toText(each)))
+    .filter(Boolean)
+    .join(': ');
 }
 
 /** A condition of a pod or a Job that has this status; undefined: none. */

@@ -5,7 +5,7 @@ import { joinNames } from '../../base/text.ts';
 import type { ContainerFacts } from '../container.ts';
 import type { Change, Command, Found, Reasons, Since } from '../finding.ts';
 import { changePod, kubectl, specLines, toLines } from '../lines.ts';
-import { describePod, keepsPod, type PodFacts } from '../pod.ts';
+import { describeDisruption, describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { addOthers, formatAge, formatTime, quoteShell, quoteText } from '../words.ts';
 
 /** Set by the Job controller on its pods, and removed by it once it has counted them. */
@@ -40,12 +40,14 @@ export const DELETED_REASONS: Reasons<PodFacts> = {
     const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
     const hooks = joinNames(hooked.map(({ name }) => name));
     const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
+    const disruption = describeDisruption(pod).replace(/\.$/, '');
     const asked = hooked.includes(first) ? 'was asked to end' : 'got SIGTERM';
     const because = `: it ${asked} and still runs; killed at ${formatTime(pod.deletedByMs)}`;
     return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
       isStuck: false,
       since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
       why: [
+        ...(disruption === '' ? [] : [`It was not deleted by a person: ${disruption}.`]),
         `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
         hooks === ''
           ? 'A program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.'

@@ -13,7 +13,6 @@ const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 /** Within that time a controller that works has made the first pod. */
 const SOON_MS = 10_000;
-const DEADLINE = ['activeDeadlineSeconds', 3600] as const;
 
 /** The rows, the first that finds something counts. */
 export const JOB_REASONS: Reasons<JobFacts> = {
@@ -66,16 +65,19 @@ export const JOB_REASONS: Reasons<JobFacts> = {
     return { isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) };
   },
   podsRun: (job) => {
-    if (job.activeCount === 0) return null;
-    const { completions, succeededCount, failedCount, backoffLimit, started } = job;
+    const { activeCount, terminatingCount, completions, succeededCount, failedCount, backoffLimit, started } = job;
+    if (activeCount + terminatingCount === 0) return null;
+    const running = countPods(activeCount, 'runs', 'run');
+    const ending = countPods(terminatingCount, 'is being ended', 'are being ended');
+    const pods = activeCount === 0 ? ending : terminatingCount === 0 ? running : `${running}, ${ending}`;
     const done = completions === null || completions === 1 ? '' : ` ${succeededCount} of ${completions} are done.`;
     const failed = failedCount === 0 ? '' : ` ${failedCount} failed before; ${backoffLimit} may.`;
     return {
       isStuck: null,
-      summary: `${describeJob(job)} is not over: ${countPods(job.activeCount, 'runs', 'run')}, and a pod keeps it`,
+      summary: `${describeJob(job)} is not over: ${pods}, and a pod keeps it`,
       since: started,
       why: `Why the pod is not over is in the pod's JSON, not in the Job's.${done}${failed}`,
-      change: changeJob('Explain the pods, as below. To end it after an hour, whatever they do, set', ...DEADLINE),
+      change: setDeadline(job, 'Explain the pods, as below. To end it after an hour, whatever they do, set'),
       see: podsCommand(job),
     };
   },
@@ -88,7 +90,10 @@ export const JOB_REASONS: Reasons<JobFacts> = {
       summary: `${describeJob(job)} is not over: ${countPods(job.failedCount)} failed, and it tries again after a pause of about ${formatAge(pauseMs)}`,
       since: job.started,
       why: `It gives up when more than ${job.backoffLimit} have failed (backoffLimit). Their logs say why they fail.`,
-      change: changeJob(`Fix the program. To fail at the first failure${cronJob}, set`, 'backoffLimit', 0),
+      change:
+        job.backoffLimit === 0
+          ? null
+          : changeJob(`Fix the program. To fail at the first failure${cronJob}, set`, 'backoffLimit', 0),
       see: {
         what: 'the log of the newest one',
         line: kubectl(job, `logs job/${quoteShell(job.name)} --all-containers --tail=20`),
@@ -103,7 +108,7 @@ export const JOB_REASONS: Reasons<JobFacts> = {
       summary: `${describeJob(job)} has no pod now, and none that counts as failed: its podFailurePolicy may ignore their failures`,
       since: job.started,
       why: 'An ignored failure does not count for backoffLimit: the Job tries again after a pause, without end. If it has made no pods at all, something refuses them, and its events say what.',
-      change: changeJob('Fix the program. To end it after an hour, whatever its pods do, set', ...DEADLINE),
+      change: setDeadline(job, 'Fix the program. To end it after an hour, whatever its pods do, set'),
       see: podsCommand(job),
     };
   },
@@ -154,6 +159,11 @@ function podsCommand(job: JobFacts): Command {
 
 function changeJob(what: string, field: string, value: number | boolean): Change {
   return { what: `${what} in the Job:`, in: 'job', lines: specLines(`${field}: ${value}`) };
+}
+
+/** A deadline; null: it has one. */
+function setDeadline({ spec }: JobFacts, what: string): Change | null {
+  return spec['activeDeadlineSeconds'] === undefined ? changeJob(what, 'activeDeadlineSeconds', 3600) : null;
 }
 
 /** A field of the Job's spec, as lines and as a command. */

@@ -90,7 +90,7 @@ function whileRunning(what: ReturnType<typeof judgeRunning>, explain: typeof exp
     const { lastscrape, mainsEnded } = pod;
     if (mainsEnded === null || lastscrape === null || lastscrape.container.running === null) return null;
     const end = { ...mainsEnded, atMs: mainsEnded.atMs ?? nowMs };
-    return judgeRunning(lastscrape, pod, nowMs - end.atMs) === what ? explain(lastscrape, pod, end) : null;
+    return judgeRunning(lastscrape, pod, nowMs - end.atMs) === what ? explain(lastscrape, pod, end, nowMs) : null;
   };
 }
 
@@ -147,10 +147,16 @@ function explainSigterm({ container }: LastscrapeFacts, pod: PodFacts, end: Sinc
   });
 }
 
-function explainHold(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: number; what: string }): Found {
+function explainHold(
+  lastscrape: LastscrapeFacts,
+  pod: PodFacts,
+  end: { atMs: number; what: string },
+  nowMs: number,
+): Found {
   const { container, config } = lastscrape;
   const { ttlMs, terminationGraceMs } = config.limits;
   const limitMs = findLimitMs(lastscrape);
+  const isOver = limitMs !== null && nowMs > end.atMs + limitMs;
   const until = limitMs === null ? 'how long is not in the JSON' : `until ${formatTime(end.atMs + limitMs)} at most`;
   const tasks = [
     ...(hasHold(config.limits) ? ["waits for Prometheus's last scrape"] : []),
@@ -159,11 +165,13 @@ function explainHold(lastscrape: LastscrapeFacts, pod: PodFacts, end: { atMs: nu
   const limit =
     container.role === 'native' && terminationGraceMs < ttlMs ? 'LASTSCRAPE_TERMINATION_GRACE' : 'LASTSCRAPE_TTL';
   const ttl = isKnown(lastscrape, 'LASTSCRAPE_TTL') ? formatDuration(ttlMs) : 'not in the JSON';
-  return keepsPod(container, pod, `: it ${tasks.join(', or ') || 'is about to end'}, ${until}`, {
+  return keepsPod(container, pod, isOver ? ': it is about to end' : `: it ${tasks.join(', or ')}, ${until}`, {
     isStuck: false,
     since: end,
-    why: `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`,
-    change: changePod(pod, `${SHORTER} ${limit}`, settingLines(container, limit, '20s')),
+    why: hasHold(config.limits)
+      ? `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`
+      : 'It holds for no scrape, and needs a few seconds to be sure that main has ended.',
+    change: isOver ? null : changePod(pod, `${SHORTER} ${limit}`, settingLines(container, limit, '20s')),
     see: logsCommand(pod, container.name, '--tail=3'),
   });
 }

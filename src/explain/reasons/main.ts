@@ -5,7 +5,7 @@ import { toText } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
 import { type ContainerFacts, type Ended, isNeverStarted, sinceStart } from '../container.ts';
 import type { Change, Found, Reasons } from '../finding.ts';
-import { changePod, eventsCommand, logsCommand, specLines } from '../lines.ts';
+import { changePod, containerLines, eventsCommand, logsCommand, specLines } from '../lines.ts';
 import { describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
 import { addOthers, quoteText, readName, tailMessage } from '../words.ts';
 
@@ -63,11 +63,23 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
     );
     if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return null;
     const isInit = first.role === 'init';
+    const proxy = pod.containers.find(({ role, program }) => role === 'regular' && program?.kind === 'mesh');
+    if (first.program?.kind === 'lastscrape' && proxy !== undefined) {
+      return keepsPod(first, pod, ` from starting: its startupProbe never passes, since ${proxy.name} is not up yet`, {
+        isStuck: true,
+        since: sinceStart(first),
+        why: `An init container redirects what comes into the pod to ${proxy.name}, which starts only after the probe.`,
+        change: changePod(pod, 'Take the probe out', containerLines(first, 'startupProbe: null')),
+        see: eventsCommand(pod, 'pod'),
+      });
+    }
     const what = isInit ? 'this init container still runs' : 'its startupProbe has not passed';
     return keepsPod(first, pod, ` from starting: ${what}, and the others wait for that`, {
       isStuck: null,
       since: sinceStart(first),
-      why: isInit ? 'Its log shows what it waits for.' : 'It runs; its events say what the probe gets.',
+      why: isInit
+        ? 'Its log shows what it waits for.'
+        : 'It runs; its events say what the probe gets, and its log why.',
       change: endLater(pod),
       see: isInit ? logsCommand(pod, first.name) : eventsCommand(pod, 'pod'),
     });
@@ -126,12 +138,18 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
 function explainWaiting(container: ContainerFacts, pod: PodFacts, isStuck: true | null): Found {
   const { reason = '', message = '' } = container.waiting ?? {};
   const says = quoteText(tailMessage(message), 300);
-  return keepsPod(container, pod, `: the kubelet has not started it (${quoteText(reason) || 'no reason given'})`, {
-    isStuck,
-    since: pod.created,
-    why: says === '' ? 'The JSON does not show why; the events do.' : `The kubelet says: ${says}`,
-    see: eventsCommand(pod, 'pod'),
-  });
+  const from = container.role === 'regular' ? '' : ' from starting';
+  return keepsPod(
+    container,
+    pod,
+    `${from}: the kubelet has not started it (${quoteText(reason) || 'no reason given'})`,
+    {
+      isStuck,
+      since: pod.created,
+      why: says === '' ? 'The JSON does not show why; the events do.' : `The kubelet says: ${says}`,
+      see: eventsCommand(pod, 'pod'),
+    },
+  );
 }
 
 function describeBackOff({ waiting, restartCount }: ContainerFacts, last: Ended): string {
@@ -154,19 +172,29 @@ function explainBackOff(container: ContainerFacts, pod: PodFacts, last: Ended): 
   const fix = last.reason === 'OOMKilled' ? 'Give it more memory' : 'Fix the program';
   // Its owner wants it to run for ever; of a native sidecar Always is what makes it one.
   const isAlways = isKept(pod) || container.role === 'native';
+  const hasRules = spec['restartPolicyRules'] !== undefined;
   const restarts = `${restartCount} restart${restartCount === 1 ? '' : 's'}`;
   const says = last.message === '' ? 'Its log says why it ends.' : `It says: ${quoteText(last.message)}`;
   return {
     isStuck: true,
     since: { atMs: last.atMs, what: `it ended last, after ${restarts}` },
-    why: `restartPolicy is ${readName(spec['restartPolicy']) || pod.restartPolicy}. ${says}`,
-    change: isAlways ? null : stopRestarts(pod, `${fix}; to let it fail at once instead, do not restart it`),
+    why: `restartPolicy is ${readName(spec['restartPolicy']) || pod.restartPolicy}${hasRules ? ', and restartPolicyRules restart it all the same' : ''}. ${says}`,
+    change: isAlways
+      ? null
+      : hasRules
+        ? changePod(
+            pod,
+            `${fix}; to let it fail at once instead, take its rules out`,
+            containerLines(container, 'restartPolicyRules: null'),
+          )
+        : stopRestarts(pod, `${fix}; to let it fail at once instead, do not restart it`),
     see,
   };
 }
 
-/** What ends a pod that hangs. */
-function endLater(pod: PodFacts): Change {
+/** What ends a pod that hangs; null: its own deadline does. */
+function endLater(pod: PodFacts): Change | null {
+  if (pod.spec['activeDeadlineSeconds'] !== undefined) return null;
   return changePod(pod, 'To end it after an hour, set a deadline', specLines('activeDeadlineSeconds: 3600'));
 }
 
