@@ -196,6 +196,7 @@ async function openKeptSource(parts: FrontParts, takenAtMs: () => number) {
   if (opening.kind === 'failed') return opening;
   const source = keepSource(opening.source, {
     kind: findSourceKind(parts.url),
+    pollMs: parts.pollMs,
     metricNames: findEndMetrics(parts),
     isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
     log,

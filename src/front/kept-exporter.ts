@@ -13,11 +13,18 @@ export type KeptExporter = Exporter & Pick<KeptSource, 'newest' | 'takeView'>;
 /** Opens it; connects at the first read. */
 export function openKeptExporter(
   { url, metricNames, selectors = [] }: Pick<SourceParts, 'url' | 'metricNames' | 'selectors'>,
-  { findMoment, log }: Pick<KeepParts, 'findMoment' | 'log'>,
+  { findMoment, log, pollMs }: Pick<KeepParts, 'findMoment' | 'log' | 'pollMs'>,
 ): KeptExporter {
   // A push is made of text.
   const source = { ...openHttpSource(url, metricNames, selectors, { isForServing: false }), takesAccept: false };
-  const { read, ...kept } = keepSource(source, { kind: 'exporter', isTextWanted: true, metricNames, findMoment, log });
+  const { read, ...kept } = keepSource(source, {
+    kind: 'exporter',
+    isTextWanted: true,
+    metricNames,
+    findMoment,
+    log,
+    pollMs,
+  });
   return {
     ...kept,
     read: (signal) => runWithin({ timeoutMs: READ_TIMEOUT_MS, signal }, (limit) => read(limit).ended),

@@ -28,6 +28,7 @@ import {
 import {
   beginSource,
   findVanishedFate,
+  findVanishedKeptMs,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -66,6 +67,8 @@ export type KeptSource = Source<KeptAnswer> & Omit<ReturnType<typeof openPages>,
 /** What a kept source needs. */
 export type KeepParts = {
   readonly kind: SourceKind;
+  /** From one look at main to the next. */
+  readonly pollMs: number;
   /** The numbers of the text are needed, whatever scrapers ask for. */
   readonly isTextWanted: boolean;
   readonly log: (entry: LogEntry) => void;
@@ -110,12 +113,13 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
 }
 
 /** What is kept of a source, and known of it. */
-function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, findMoment }: KeepParts) {
+function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metricNames, findMoment }: KeepParts) {
   let state = beginSource(kind);
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
   let calls: readonly Call<Snapshot>[] = [];
   let startSeconds: number | null = null;
   const nowMs = () => findMoment().atMs;
+  const open = (from?: SnapshotStore) => openSnapshotStore(findVanishedKeptMs(pollMs), from);
   const isLiving = () => state.view.main === 'living';
 
   function take({ pages: next, log: entry }: PagesStep<SnapshotStore>): void {
@@ -134,7 +138,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, log, metricNames, 
     const other = findPage(pages, accept);
     const mayBegin =
       isLiving() || (other?.accept !== accept && (await hasFamiliesOf(body, await other?.store.newest())));
-    const { page, ...step } = takePage(pages, { accept, body, open: openSnapshotStore, nowMs: nowMs(), mayBegin });
+    const { page, ...step } = takePage(pages, { accept, body, open, nowMs: nowMs(), mayBegin });
     take(step);
     const isShort = page === null || (reading.mayBeCut === true && (await page.store.isShort(body, readAt)));
     const newer = page !== null && isOlder(pages, page, readAt.atMs) ? await page.store.newest() : null;

@@ -91,7 +91,10 @@ export async function openConfiguredExporter(
   if (config.push === null) return openExporter(url, metricNames, selectors);
   const { openKeptExporter } = await import('../front/kept-exporter.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
-  return openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write });
+  return openKeptExporter(
+    { url, metricNames, selectors },
+    { findMoment, log: log.write, pollMs: config.limits.pollMs },
+  );
 }
 
 /** What hands the last numbers over to a keeper; null where none is set. */

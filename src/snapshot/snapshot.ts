@@ -1,6 +1,6 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
-import { VANISHED_KEPT_MS, type VanishedFate } from '../decide/serve/serve.ts';
+import type { VanishedFate } from '../decide/serve/serve.ts';
 import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
 import { END_LINE } from '../exposition/format.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
@@ -24,8 +24,8 @@ type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: num
 /** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
 type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
 
-/** Opens a store, empty or with what is in another. */
-export function openSnapshotStore(from?: { readonly read: () => Promise<Stored> }) {
+/** Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted again. */
+export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read: () => Promise<Stored> }) {
   let [current, given, shortFamilies, vanished]: Stored = [null, null, null, []];
   let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept = [null, null, null, []]) => {
     [current, given, shortFamilies, vanished] = kept;
@@ -67,14 +67,14 @@ export function openSnapshotStore(from?: { readonly read: () => Promise<Stored> 
     const present = await body.families();
     vanished = vanished.filter(
       ({ families, seenAtMs }) =>
-        atMs - seenAtMs <= VANISHED_KEPT_MS && [...families].some((each) => !present.has(each) && !lacking.has(each)),
+        atMs - seenAtMs <= vanishedKeptMs && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
     if (before === null || lacking.size === 0) return;
     const rest = await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
   async function restore(atMs: number): Promise<void> {
-    const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= VANISHED_KEPT_MS);
+    const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs);
     vanished = [];
     for (const { body: rest } of recent) {
       const { body, readAt } = current as Snapshot;

@@ -909,3 +909,20 @@ test('a page that the last program asked to keep is its last: it counts at once'
   tell();
   assert.deepEqual(await scrapeOnce(), { rows: 100, isCounted: true });
 });
+
+test('what vanished between the end and a look that comes 10 s later is served, and not what went long before', async (t) => {
+  for (const [agoMs, expected] of [
+    [9_000, 'a 2\nb 1\n'],
+    [12_000, 'a 2\n'],
+  ] as const) {
+    const world = await openKept(t, { body: 'a 1\nb 1\n', pollMs: 10_000 });
+    const { source, front, clock } = world;
+    source.answer = reply('a 2\n');
+    await world.page();
+    clock.advance(agoMs);
+    front.tell(ENDING);
+    await source.stop();
+    front.tell(ENDED);
+    assert.equal(await world.page(), expected);
+  }
+});

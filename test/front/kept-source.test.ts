@@ -47,6 +47,7 @@ function openScene() {
   const source: Source = { path: null, read: () => answers.shift() ?? none, close: async () => {} };
   const kept = keepSource(source, {
     kind: 'exporter',
+    pollMs: 1_000,
     isTextWanted: true,
     metricNames: ['locust_up'],
     log: () => {},

@@ -20,7 +20,7 @@ async function readText(snapshot: Snapshot | null): Promise<string> {
 }
 
 test('keep() joins a body once, however often it is given; it is as new as the newest read', async () => {
-  const store = openSnapshotStore();
+  const store = openSnapshotStore(5_000);
   await store.keep(makeBody('a 1\nb 1\n'), at(1), 'renewed');
   const down = makeBody('a 1\n');
   const joined = await store.keep(down, at(2), 'joined');
@@ -32,7 +32,7 @@ test('keep() joins a body once, however often it is given; it is as new as the n
 });
 
 test('keep() takes away what was joined when main turns out to be alive, also with the same body', async () => {
-  const store = openSnapshotStore();
+  const store = openSnapshotStore(5_000);
   await store.keep(makeBody('a 1\nb 1\n'), at(1), 'renewed');
   const down = makeBody('a 1\n');
   await store.keep(down, at(2), 'joined');
@@ -42,7 +42,7 @@ test('keep() takes away what was joined when main turns out to be alive, also wi
 });
 
 test('keep() joins with the answer that shows the end what vanished shortly before it', async () => {
-  const store = openSnapshotStore();
+  const store = openSnapshotStore(5_000);
   await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
   await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
   assert.equal(await readText(await store.keep(makeBody('a 3\n'), at(6_000), 'joined')), 'a 3\nb 1\n');
@@ -54,7 +54,7 @@ test('keep() joins with the answer that shows the end what vanished shortly befo
 
 test('keep() remembers what was joined for an end that was none: the end may follow', async () => {
   for (const isSeenByRefusal of [true, false]) {
-    const store = openSnapshotStore();
+    const store = openSnapshotStore(5_000);
     await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
     if (isSeenByRefusal) {
       await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
@@ -68,20 +68,20 @@ test('keep() remembers what was joined for an end that was none: the end may fol
 });
 
 test('takeVanished() forgets what vanished in a life of main before this one', async () => {
-  const store = openSnapshotStore();
+  const store = openSnapshotStore(5_000);
   await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
   await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
   await store.takeVanished('forgotten', 1_500);
   await store.keep(makeBody('c 1\n'), at(2_000), 'renewed');
   await store.takeVanished('restored', 2_500);
   assert.equal(await readText(await store.newest()), 'c 1\n');
-  const empty = openSnapshotStore();
+  const empty = openSnapshotStore(5_000);
   await empty.takeVanished('restored', 1);
   assert.equal(await empty.newest(), null);
 });
 
 test('takeVanished() joins again what vanished in the last 5 s, as it last was, and nothing that is there', async () => {
-  const store = openSnapshotStore();
+  const store = openSnapshotStore(5_000);
   const keep = async (atMs: number, text: string) => store.keep(makeBody(text), at(atMs), 'renewed');
   await keep(0, 'old 1\nback 1\ntwice 1\na 1\n');
   await keep(900, 'back 2\ntwice 2\na 2\n');

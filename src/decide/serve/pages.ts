@@ -17,8 +17,8 @@ export const RICH_ACCEPT = `${RICH_TYPES.protobuf};proto=io.prometheus.client.Me
 export const ACCEPTS_MAX_COUNT = 4;
 /** Of its own longest gaps; as with scrapers. */
 const LIVING_GAPS = 2.5;
-/** In use for at least this long: above usual intervals. */
-const LIVING_MIN_MS = 300_000;
+/** In use for at least this long: one that was seen once may have an interval of many minutes. */
+const LIVING_MIN_MS = 1_800_000;
 /** Of all pages together, but for the first: one of 30 MB, read and kept, fits into 64 MiB. */
 const PAGES_MAX_BYTES = 32_000_000;
 /** Any client may send any number of Accepts; of those that are polled one has room. */

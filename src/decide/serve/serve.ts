@@ -81,8 +81,13 @@ export function takeView(state: SourceState, view: MainView): SourceState {
   return { ...state, view, continuity, isGone: state.isGone && view.main === 'ended' };
 }
 
-/** How long after the end is known what vanished is joined again: a program's families go 1 s before that. */
-export const VANISHED_KEPT_MS = 5_000;
+/** How long before the end is known a program's families may go: with `sigterm` it ended a second before. */
+const VANISHED_KEPT_MS = 5_000;
+
+/** How long after that what vanished is joined again: a look comes every POLL, and shows the end only then. */
+export function findVanishedKeptMs(pollMs: number): number {
+  return Math.max(VANISHED_KEPT_MS, pollMs + 1_000);
+}
 
 /** What becomes of families that vanished before main was seen like this: another life of it has its own. */
 export type VanishedFate = 'restored' | 'forgotten';

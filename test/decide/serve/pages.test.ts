@@ -22,7 +22,7 @@ import {
 const NAMES: Readonly<Record<string, string>> = { rich: RICH_ACCEPT, text: TEXT_ACCEPT };
 const nameAccept = (accept: string) => Object.keys(NAMES).find((name) => NAMES[name] === accept) ?? accept;
 
-/** `living`, `ending`: main is seen so; `later`: 5 minutes; `use A`, `fail A`, `unreadable A`; `A gets FORMAT [MB] [lost]`: an answer. */
+/** `living`, `ending`: main is seen so; `later`: 30 minutes; `use A`, `fail A`, `unreadable A`; `A gets FORMAT [MB] [lost]`: an answer. */
 function tell(events: string, isTextWanted = false, hasFormats = true) {
   const log: string[] = [];
   let pages: Pages<string> = beginPages(isTextWanted, hasFormats);
@@ -38,7 +38,7 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     nowMs++;
     const accept = NAMES[second] ?? second;
     if (first === 'ending' || first === 'living') isLiving = first === 'living';
-    else if (first === 'later') nowMs += 300_000;
+    else if (first === 'later') nowMs += 1_800_000;
     else if (first === 'use') take(takeUse(pages, accept, nowMs));
     else if (first === 'fail') take(takeFailure(pages, accept));
     else if (first === 'unreadable') take(takeFailure(pages, accept, 'why'));
@@ -132,14 +132,14 @@ test('useAccept() remembers four, the newest', () => {
   assert.deepEqual(listLiving(uses, 7), ['f', 'b', 'e', 'd']);
 });
 
-test('listLiving() drops an Accept that was not sent for 5 minutes, or for 2.5 of its own gaps', () => {
+test('listLiving() drops an Accept that was not sent for 30 minutes, or for 2.5 of its own gaps', () => {
   const once = use(['om', 0]);
-  assert.deepEqual(listLiving(once, 5 * MINUTE_MS), ['om']);
-  assert.deepEqual(listLiving(once, 5 * MINUTE_MS + 1), []);
+  assert.deepEqual(listLiving(once, 30 * MINUTE_MS), ['om']);
+  assert.deepEqual(listLiving(once, 30 * MINUTE_MS + 1), []);
   // An HA pair: their gaps differ.
-  const slow = use(['om', 0], ['om', 9 * MINUTE_MS], ['om', 10 * MINUTE_MS]);
-  assert.deepEqual(listLiving(slow, 32.5 * MINUTE_MS), ['om']);
-  assert.deepEqual(listLiving(slow, 32.5 * MINUTE_MS + 1), []);
+  const slow = use(['om', 0], ['om', 19 * MINUTE_MS], ['om', 20 * MINUTE_MS]);
+  assert.deepEqual(listLiving(slow, 67.5 * MINUTE_MS), ['om']);
+  assert.deepEqual(listLiving(slow, 67.5 * MINUTE_MS + 1), []);
 });
 
 test('takesFormat() goes by the media type and its weight', () => {
