@@ -62,6 +62,8 @@ export const MESSAGES = {
   thresholdOfLastSeconds: warn(
     'a metric in LASTSCRAPE_FAIL_IF is of Locust\'s last seconds, or always 0 with its exporter: see "Percentiles of Locust" in docs/verdict.md',
   ),
+  thresholdOddLimit: warn('an entry of LASTSCRAPE_FAIL_IF says nothing of the run: it is always true, or never'),
+  thresholdUnread: warn('an entry of LASTSCRAPE_FAIL_IF finds no number yet: it will fail the run unless that comes'),
   thresholdsPassed: info('no threshold fails this run'),
   thresholdsNotJudged: error('the run was cut short: its thresholds are not judged'),
   thresholdFailed: error('a threshold fails this run'),

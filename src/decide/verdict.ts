@@ -74,13 +74,26 @@ export function takeReadings(numbers: JudgedNumbers, newer: readonly ThresholdRe
 /** Judges every entry by the remembered numbers; null without entries. */
 export function judgeNumbers(thresholds: readonly ThresholdPolicy[], numbers: JudgedNumbers): Verdict | null {
   if (thresholds.length === 0) return null;
-  const failed = thresholds.flatMap((threshold, index): readonly FailedThreshold[] => {
-    const reading: ThresholdReading = numbers.readings[index] ?? { kind: 'none' };
-    const seen = findFailure(threshold, reading);
-    const nearest = 'nearest' in reading ? { nearest: reading.nearest } : {};
-    return seen === null ? [] : [{ entry: threshold.text, seen, ...nearest }];
-  });
+  const failed = thresholds.flatMap((each, index) => describeFailure(each, readReading(numbers, index)));
   return failed.length === 0 ? { kind: 'passed' } : { kind: 'failed', failed };
+}
+
+/** The entries for which no page has had a number so far, and why. */
+export function listUnread(thresholds: readonly ThresholdPolicy[], numbers: JudgedNumbers): readonly FailedThreshold[] {
+  return thresholds.flatMap((each, index) => {
+    const reading = readReading(numbers, index);
+    return reading.kind === 'value' ? [] : describeFailure(each, reading);
+  });
+}
+
+function readReading({ readings }: JudgedNumbers, index: number): ThresholdReading {
+  return readings[index] ?? { kind: 'none' };
+}
+
+function describeFailure(threshold: ThresholdPolicy, reading: ThresholdReading): readonly FailedThreshold[] {
+  const seen = findFailure(threshold, reading);
+  const nearest = 'nearest' in reading ? { nearest: reading.nearest } : {};
+  return seen === null ? [] : [{ entry: threshold.text, seen, ...nearest }];
 }
 
 /** What makes the entry fail; null: it passes. */
@@ -131,6 +144,27 @@ const OF_LAST_SECONDS = /_current_response_time_percentile_(50|95)$/;
 /** The first entry whose metric says nothing of the whole run. */
 export function findOfLastSeconds(thresholds: readonly ThresholdPolicy[]): ThresholdPolicy | undefined {
   return thresholds.find(({ name }) => OF_LAST_SECONDS.test(name));
+}
+
+/** A share, 0 to 1; what Locust and others measure in ms; what is measured in seconds; what is never below 0. */
+const SHARE = /_ratio$/;
+const IN_MS = /^locust_\w*response_time|_(?:ms|milliseconds)$/;
+const IN_SECONDS = /(?:request|response|latency)(?!.*timestamp)\w*_seconds$/;
+const NOT_NEGATIVE = /_(?:total|count|ratio|bucket)$|^locust_requests_/;
+/** Nothing that is load-tested answers sooner, or is waited for so long. */
+const LEAST_MS = 5;
+const MOST_SECONDS = 100;
+
+/** Why an entry is true, or false, whatever the run does: its limit is in another unit; null: it is not. */
+export function findOddLimit({ name, comparison, limit }: ThresholdPolicy): string | null {
+  const [isUpper, isLower] = [comparison.startsWith('>'), comparison.startsWith('<')];
+  const isBeyond = SHARE.test(name) && (limit > 1 || (limit === 1 && (comparison === '>' || comparison === '<=')));
+  if (isBeyond) return `a ratio is between 0 and 1: 5 % is 0.05`;
+  if (NOT_NEGATIVE.test(name) && (limit < 0 || (limit === 0 && ['<', '>='].includes(comparison)))) {
+    return 'it is never below 0';
+  }
+  if ((isUpper || isLower) && IN_MS.test(name) && limit > 0 && limit < LEAST_MS) return 'it is in milliseconds';
+  return (isUpper || isLower) && IN_SECONDS.test(name) && limit >= MOST_SECONDS ? 'it is in seconds' : null;
 }
 
 /** What is remembered after one more read, or after main changed (`none`: the exporter was not read). */

@@ -3,7 +3,7 @@
 import { findProcesses, readNamespace } from '../base/procfs.ts';
 import type { Config, Misconfigured } from '../config/config.ts';
 import type { LogEntry } from '../decide/messages.ts';
-import { findOfLastSeconds } from '../decide/verdict.ts';
+import { findOddLimit, findOfLastSeconds } from '../decide/verdict.ts';
 import type { Target } from '../quit/target-kind.ts';
 
 /** Why an entry cannot work in this pod; `problem` names both. */
@@ -52,6 +52,10 @@ export function listWarnings({ targets, conditions, quitTimeoutMs, thresholds }:
   const ofLastSeconds = findOfLastSeconds(thresholds);
   if (ofLastSeconds !== undefined)
     entries.push({ id: 'thresholdOfLastSeconds', fields: { entry: ofLastSeconds.text } });
+  for (const threshold of thresholds) {
+    const because = findOddLimit(threshold);
+    if (because !== null) entries.push({ id: 'thresholdOddLimit', fields: { entry: threshold.text, because } });
+  }
   return entries;
 }
 

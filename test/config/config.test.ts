@@ -92,7 +92,7 @@ const WRONG: readonly Wrong[] = [
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
   ['HOOKS', '"none" or an absolute path such as "/lastscrape-hooks"', { '': ['/hooks//', '/'] }],
-  ['HAND_OVER', KEEPER_URL, { '': ['https://keeper', 'keeper:9470', 'http://keeper/x', 'http://k:0'] }],
+  ['HAND_OVER', KEEPER_URL, { '': ['https://keeper', 'keeper:9470', 'http://localhost/x', 'http://k:0'] }],
   ['HAND_OVER_AS', PORT_NAME, { '': ['lastscrape', 'A/b', 'a/b/c', '/x'] }],
   ['HAND_OVER_FOLDER', 'an absolute path such as "/var/run/lastscrape/pod"', { '': ['pod', '/'] }],
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],

@@ -6,6 +6,7 @@ import type { Comparison, ExporterObservation, ThresholdPolicy, ThresholdReading
 import {
   advanceContinuity,
   findAlwaysZero,
+  findOddLimit,
   judgeNumbers,
   mergeReadings,
   NO_NUMBERS,
@@ -119,3 +120,40 @@ for (const [what, steps, isLost] of CONTINUITY) {
     assert.equal(continuity.isLost, isLost);
   });
 }
+
+test('findOddLimit() knows limits in another unit, and leaves those that a run can reach and miss', () => {
+  const isOdd = (text: string) => {
+    const [, name = '', comparison, limit] = /^(\S+) (\S+) (\S+)$/.exec(text) ?? [];
+    return findOddLimit({ text, name, comparison: comparison as Comparison, limit: Number(limit) }) !== null;
+  };
+  for (const text of [
+    'locust_requests_fail_ratio > 1',
+    'locust_requests_fail_ratio >= 5',
+    'cache_hit_ratio < 90',
+    'cache_hit_ratio <= 1',
+    'locust_requests_avg_response_time > 0.5',
+    'locust_requests_response_time_percentile >= 2',
+    'job_latency_ms > 0.2',
+    'http_request_duration_seconds > 500',
+    'errors_total >= 0',
+    'locust_requests_num_requests < 0',
+  ]) {
+    assert.ok(isOdd(text), text);
+  }
+  for (const text of [
+    'locust_requests_fail_ratio > 0.01',
+    'locust_requests_fail_ratio >= 1',
+    'cache_hit_ratio < 1',
+    'cache_hit_ratio != 1',
+    'locust_requests_avg_response_time > 500',
+    'locust_requests_min_response_time < 5',
+    'http_response_seconds > 2.5',
+    'backup_duration_seconds > 7200',
+    'job_last_success_timestamp_seconds < 1790000000',
+    'errors_total > 0',
+    'errors_total < 1',
+    'temperature < 0',
+  ]) {
+    assert.ok(!isOdd(text), text);
+  }
+});

@@ -56,7 +56,9 @@ const WAITING =
   'container:* waits for every other container: list the targets in LASTSCRAPE_SIDECARS (targets app,istio)';
 const EARLY = 'a mesh proxy is not the last to quit: it carries scrapes and reports';
 const SHORT_TIME = 'LASTSCRAPE_QUIT_TIMEOUT is too short: a target may need longer to exit';
-const LAST_SECONDS = { name: 'locust_requests_current_response_time_percentile_95', text: 'p95 > 1' };
+const threshold = (text: string, name: string, limit: number) => ({ text, name, comparison: '>' as const, limit });
+const LAST_SECONDS = threshold('p95 > 1', 'locust_requests_current_response_time_percentile_95', 500);
+const PLAIN = threshold('a > 1', 'a', 1);
 
 /** What is warned of, the configuration, and the warnings. */
 const WARNINGS: readonly (readonly [string, object, readonly string[]])[] = [
@@ -85,10 +87,15 @@ const WARNINGS: readonly (readonly [string, object, readonly string[]])[] = [
   ],
   [
     'the first threshold on what Locust shows of its last seconds alone',
-    { thresholds: [DB, LAST_SECONDS] },
+    { thresholds: [PLAIN, LAST_SECONDS] },
     [`${MESSAGES.thresholdOfLastSeconds.text} (entry p95 > 1)`],
   ],
-  ['another threshold', { thresholds: [DB] }, []],
+  [
+    'a limit in another unit',
+    { thresholds: [PLAIN, threshold('r > 5', 'fail_ratio', 5)] },
+    [`${MESSAGES.thresholdOddLimit.text} (entry r > 5, because a ratio is between 0 and 1: 5 % is 0.05)`],
+  ],
+  ['another threshold', { thresholds: [PLAIN] }, []],
 ];
 
 for (const [name, config, warnings] of WARNINGS) {

@@ -95,6 +95,9 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   thresholdAlwaysZero:
     "Nothing sets it, such as the exporter's [percentiles](verdict.md#percentiles-of-locust), or the run did nothing.",
   thresholdOfLastSeconds: null,
+  thresholdOddLimit: 'The limit is in another unit: `because` says which the metric has.',
+  thresholdUnread:
+    'For 30 s main has shown no sample of that name or these labels: a typo, or one that comes later. `nearest` has names or labels like it.',
   thresholdsNotJudged: 'What cut it short is in `by`. Run it again.',
   thresholdFailed: 'The run failed by this `entry`, or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable: 'A headers file or `LASTSCRAPE_CA_FILE` is missing, unreadable for the UID, or has a bad line.',

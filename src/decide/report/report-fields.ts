@@ -2,12 +2,20 @@
 
 import { cut } from '../../base/text.ts';
 import { MESSAGES } from '../messages.ts';
-import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from '../model.ts';
+import {
+  type ExitCodes,
+  findLeastWanted,
+  type HoldOutcome,
+  type Outcome,
+  type Policy,
+  type ThresholdPolicy,
+  toSeconds,
+} from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
 import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
-import { type FailedThreshold, findOfLastSeconds, type Verdict } from '../verdict.ts';
+import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
 export type Report = {
@@ -116,9 +124,15 @@ export function buildFields(input: ReportInput) {
     exitCode: stage.kind === 'done' ? stage.exitCode : exitCode,
     version: input.version,
   };
-  const isOfLastSeconds = judged !== null && findOfLastSeconds(thresholds) !== undefined;
-  const verdictHint = isOfLastSeconds ? MESSAGES.thresholdOfLastSeconds.text : null;
+  const verdictHint = judged === null ? null : findVerdictHint(thresholds);
   return { fields, hint: findHint(input, outcome) ?? verdictHint, judged, pushed, mainEndedAtMs, cameCount: came };
+}
+
+/** What is wrong with the entries themselves; null: nothing. */
+function findVerdictHint(thresholds: readonly ThresholdPolicy[]): string | null {
+  const odd = thresholds.find((each) => findOddLimit(each) !== null);
+  if (odd !== undefined) return `${cut(odd.text, 100)} says nothing of the run: ${findOddLimit(odd)}`;
+  return findOfLastSeconds(thresholds) === undefined ? null : MESSAGES.thresholdOfLastSeconds.text;
 }
 
 /** Targets that are through, in their order; before the last are asked, these too. */

@@ -2,6 +2,7 @@
 // Level-triggered: decided from each observation; what happened between two of them changes nothing.
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
+import { cut } from '../../base/text.ts';
 import type { LogEntry } from '../messages.ts';
 import {
   assertNever,
@@ -21,6 +22,7 @@ import {
   SCRAPERS_LOGGED_COUNT,
 } from '../serve/scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
+import { listUnread } from '../verdict.ts';
 import {
   advanceSeries,
   advanceSinceEnd,
@@ -53,6 +55,10 @@ import { beginCount } from './scrape-count.ts';
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run without a scrape for this long gets a warning: three of Prometheus's default intervals (1 m). */
 const NOBODY_AFTER_MS = 180_000;
+/** A number that a program sets only with its first request has come by then. */
+const UNREAD_AFTER_MS = 30_000;
+/** So few are warned of: the log has a bound. */
+const UNREAD_MAX_COUNT = 5;
 
 /** Decides what an event means while main is watched. */
 export function decideWatchEvent(state: WatchState, event: WatchEvent, policy: Policy): Decision {
@@ -290,6 +296,11 @@ function warnWhileRunning(turn: Turn): void {
     front === null ? running.count.isNobody && !running.wasScrapedBefore : facts.front.scrapesCount === 0;
   if (isLong && isNobody && hasHold(policy.limits)) {
     warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000, ...(front && { port: front.port }) });
+  }
+  const isUnread = aliveSinceMs !== null && observation.atMs - aliveSinceMs >= UNREAD_AFTER_MS && facts.hasAnswered;
+  const unread = isUnread ? listUnread(policy.thresholds ?? [], facts.numbers) : [];
+  for (const { entry, ...rest } of unread.slice(0, UNREAD_MAX_COUNT)) {
+    warnOnce(turn, 'thresholdUnread', { entry: cut(entry, 300), ...rest }, `thresholdUnread ${entry}`);
   }
   warnOfSlowScrapers(turn);
 }
