@@ -13,7 +13,7 @@ import {
 } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
-import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
+import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
 import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
 
@@ -214,6 +214,8 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
       ? 'scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: run lastscrape --check in the pod'
       : `nothing scraped port ${policy.front.port}: see "Prometheus" in docs/front.md`;
   }
+  const slow = findSlowScraper(front, outcome, policy);
+  if (slow !== null && phase.kind === 'quitting') return slow;
   const { refusedCount = 0, why = '' } = front.seen.pushes ?? {};
   if (refusedCount > 0)
     return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
@@ -227,6 +229,18 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
   }
   const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
   return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
+}
+
+/** Where a hold was shorter than a scraper's interval, what to set; null: no scraper is so slow. */
+function findSlowScraper({ scrapers }: FrontFacts, outcome: RunOutcome, { limits }: Policy): string | null {
+  if (outcome !== 'terminated' && outcome !== 'expired') return null;
+  const isGrace = outcome === 'terminated';
+  const heldMs = isGrace ? limits.terminationGraceMs : limits.ttlMs;
+  const intervalMs = Math.max(0, ...scrapers.map((scraper) => findInterval(scraper) ?? 0));
+  if (intervalMs <= heldMs) return null;
+  const variable = isGrace ? 'LASTSCRAPE_TERMINATION_GRACE' : 'LASTSCRAPE_TTL';
+  const pod = isGrace ? ", and the pod's terminationGracePeriodSeconds above that" : '';
+  return `${variable} is ${heldMs / 1000} s, and the scrapes come every ${toSeconds(intervalMs, 1)} s: set it higher${pod}`;
 }
 
 /** The last totals of the exporter, if it showed any. */
