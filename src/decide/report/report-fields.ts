@@ -130,9 +130,9 @@ export function buildFields(input: ReportInput) {
 
 /** What is wrong with the entries themselves; null: nothing. */
 function findVerdictHint(thresholds: readonly ThresholdPolicy[]): string | null {
+  if (findOfLastSeconds(thresholds) !== undefined) return MESSAGES.thresholdOfLastSeconds.text;
   const odd = thresholds.find((each) => findOddLimit(each) !== null);
-  if (odd !== undefined) return `${cut(odd.text, 100)} says nothing of the run: ${findOddLimit(odd)}`;
-  return findOfLastSeconds(thresholds) === undefined ? null : MESSAGES.thresholdOfLastSeconds.text;
+  return odd === undefined ? null : `${cut(odd.text, 100)} says nothing of the run: ${findOddLimit(odd)}`;
 }
 
 /** Targets that are through, in their order; before the last are asked, these too. */

@@ -475,3 +475,12 @@ test('buildReport() calls targets pending in a report that is sent before they a
   assert.equal(sent.exitCode, 0);
   assert.deepEqual(reportOn(state, [STOPPED], options).targets, [STOPPED]);
 });
+
+test('buildReport() has a hint of a limit in another unit', () => {
+  const thresholds = [{ text: 'r_ratio > 5', name: 'r_ratio', comparison: '>' as const, limit: 5 }];
+  const { verdict, hint } = reportNumbers([0.9], ended('released', 1, 0), { thresholds });
+  assert.deepEqual(
+    [verdict, hint],
+    ['passed', 'r_ratio > 5 says nothing of the run: a ratio is between 0 and 1: 5 % is 0.05'],
+  );
+});
