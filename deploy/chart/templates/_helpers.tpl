@@ -289,7 +289,7 @@ kind: MutatingAdmissionPolicy
 {{/* More conditions of `namespaces`, in CEL: the pod of `helm test` is in the namespace of the release, which they may leave out. */}}
 {{- define "lastscrape.namespaceCondition" -}}
 {{- with .Values.namespaces -}}
-- name: namespaces
+- name: isCovered
   expression: >-
     object.metadata.?labels[?'lastscrape.dev/test'].orValue('') == {{ squote $.Release.Name }} || (
     {{- range $i, $each := . }}
