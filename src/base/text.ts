@@ -90,6 +90,17 @@ export function redactUrl(text: string): string {
     .replace(/\?[^\s,]*/g, '?***');
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Null: the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
 /** Least share of common pairs, from 0 to 1, of near texts: EXPORTER_URL has 0.32 of METRICS_URL. */
 const NEAR_SCORE = 0.31;
 /** Texts this close to the best score are near too: TIMEOUT is a part of three variables. */

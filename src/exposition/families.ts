@@ -6,7 +6,7 @@
 // OpenMetrics `name_total` to the counter `name`. Any other sample belongs to the family of the same name.
 
 import type { Format, TextFormat } from './format.ts';
-import { ANY_LINE, BLANKS, header, NAME, QUOTED, stripQuotes } from './lexer.ts';
+import { ANY_LINE, BLANKS, header, isBegun, NAME, NAME_IN_BRACES, QUOTED_LINE, stripQuotes } from './lexer.ts';
 import { type BodyFilter, type BodyReader, openLineCutter } from './line-cutter.ts';
 import { openMessageFilter, openMessageScan } from './protobuf-messages.ts';
 
@@ -47,8 +47,10 @@ const SUFFIXES: Readonly<Record<TextFormat, Readonly<Record<string, readonly str
 const RUN = new RegExp(
   [
     header('HELP|UNIT'),
-    `${BLANKS}(${NAME})(?![\\w:])${ANY_LINE}(?:${BLANKS}\\4(?![\\w:])${ANY_LINE})*`,
-    `${BLANKS}\\{${BLANKS}(${QUOTED})${ANY_LINE}`,
+    `${BLANKS}(${NAME})(?![\\w:])${QUOTED_LINE}(?:${BLANKS}\\4(?![\\w:])${QUOTED_LINE})*`,
+    `${BLANKS}${NAME_IN_BRACES}${QUOTED_LINE}`,
+    // Its quotes are not closed.
+    `${BLANKS}(${NAME})(?![\\w:])${ANY_LINE}`,
     `${ANY_LINE}(?:${BLANKS}\\r?\\n)*`,
   ].join('|'),
   'y',
@@ -117,30 +119,35 @@ function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: 
     const suffixes = SUFFIXES[format][types.get(base) ?? ''] ?? [];
     return suffixes.includes(name.slice(base.length)) ? base : name;
   }
-  function findPart([, isType, announced, type = '', sampled, quoted]: RegExpExecArray): Part {
-    const name = sampled ?? quoted;
+  function findPart([, isType, announced, type = '', sampled, quoted, open]: RegExpExecArray): Part {
+    const name = sampled ?? quoted ?? open;
     if (name !== undefined) return { isSamples: true, family: findFamily(copyName(name)) };
     if (announced === undefined) return { isSamples: false, family: null };
     const family = copyName(announced);
     if (isType !== undefined) types.set(family, copyName(type.trimEnd()));
     return { isSamples: false, family };
   }
-  function walk(block: Buffer): void {
+  /** Returns how many of the last bytes are the beginning of a line. */
+  function walk(block: Buffer, isLast: boolean): number {
     const text = block.toString('latin1');
     for (let at = 0; at < text.length; ) {
       const from = at;
       RUN.lastIndex = from;
-      newest = findPart(RUN.exec(text) as RegExpExecArray);
+      const match = RUN.exec(text) as RegExpExecArray;
       // Read before `onPart`, which may use the same expression.
       at = RUN.lastIndex;
+      const isClosed = isLast || (match[2] ?? match[4] ?? match[5]) !== undefined;
+      if (!isClosed && isBegun(text, from)) return text.length - from;
+      newest = findPart(match);
       onPart(newest, block, from, at);
     }
+    return 0;
   }
   return openLineCutter({
     onLines: walk,
     lineMaxBytes: LINE_MAX_BYTES,
     onLongLine(piece, isFirst) {
-      if (isFirst) walk(piece);
+      if (isFirst) walk(piece, true);
       else onPart(newest, piece, 0, piece.length);
     },
   });

@@ -6,7 +6,7 @@
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
 // loops over letters: the binary runs without an optimizing compiler, and regular expressions are native.
 
-import type { Format, TextFormat } from './format.ts';
+import type { Format } from './format.ts';
 
 /** A label; its value is unescaped. */
 export type Label = readonly [name: string, value: string];
@@ -24,27 +24,32 @@ export type SampleLine = {
 
 export const BLANKS = '[ \\t]*';
 export const NAME = '[a-zA-Z_:][\\w:]*';
-const LABEL_NAME = '[a-zA-Z_]\\w*';
-const TEXT = String.raw`[^"\\\n]*(?:\\[^\n][^"\\\n]*)*`;
-/** A label's value, or a UTF-8 name, which some programs write without being asked to. */
-export const QUOTED = `"${TEXT}"`;
-const LABEL = `(?:${LABEL_NAME}|${QUOTED})${BLANKS}=${BLANKS}${QUOTED}${BLANKS}`;
-/** Each is followed by a comma or by the closing brace. */
-const LABELS = `(?:${LABEL}(?:,${BLANKS}|(?=\\})))*`;
+export const LABEL_NAME = '[a-zA-Z_]\\w*';
+/** A UTF-8 name, which some programs write without being asked to. */
+export const QUOTED = String.raw`"[^"\\\0]*(?:\\[^\n\0][^"\\\0]*)*"`;
+export const QUOTED_NAME = `(?!"")${QUOTED}`;
+/** Prometheus takes line feeds here and in names, and passes over NUL, also behind a backslash. */
+const TEXT = String.raw`[^"\\]*(?:\\\0*[^\n\0][^"\\]*)*`;
+/** The comma may be missing. */
+export const LABELS = `(?:(?:${LABEL_NAME}|${QUOTED})${BLANKS}=${BLANKS}"${TEXT}"${BLANKS}(?:,${BLANKS})?)*`;
 // What Go's strconv.ParseFloat takes, without `p` and `_`, and so without hexadecimal numbers: Prometheus
 // refuses those (parseFloat in model/textparse of prometheus/prometheus and in expfmt of prometheus/common:
 // "unsupported character in float"); what is beyond a double, it refuses as well (`isTooLarge`).
 const INFINITE = '[iI][nN][fF](?:[iI][nN][iI][tT][yY])?';
-const DECIMAL = '(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?';
-const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|${DECIMAL}))`;
+export const DECIMAL = '(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?';
+export const VALUE = `(?:[nN][aA][nN]|[+-]?(?:${INFINITE}|${DECIMAL}))`;
+/** Group: the name. */
+export const NAME_IN_BRACES = `\\{${BLANKS}${LABELS}(${QUOTED_NAME})${BLANKS}[,}]`;
 /** The last line of a body may have no line feed. */
-const END = '(?:\\n|$)';
-// The labels stand in it once: in the binary each copy is some 4 KB of machine code.
-/** Groups: name without labels; name before the braces, or in them; labels; value. */
-const SERIES =
-  `${BLANKS}(?:(${NAME})[ \\t]+|(?:(${NAME})${BLANKS}\\{${BLANKS}|\\{${BLANKS}(${QUOTED})${BLANKS}(?:,${BLANKS}|(?=\\})))(${LABELS})\\}${BLANKS})` +
-  `(${VALUE})`;
-/** Another group: timestamp. */
+export const END = '(?:\\n|$)';
+/**
+ * Groups: name without labels; name before the braces; labels before a name in the braces, that name; labels;
+ * value.
+ */
+export const SERIES =
+  `${BLANKS}(?:(${NAME})(?:[ \\t]+|(?=[-+.]))|(?:(${NAME})${BLANKS}\\{${BLANKS}|` +
+  `\\{${BLANKS}(${LABELS})(${QUOTED_NAME})${BLANKS}(?:,${BLANKS}|(?=\\})))(${LABELS})\\}${BLANKS})(${VALUE})`;
+/** Another group: timestamp. Line ends with CR, too, which Prometheus refuses: a condition is read all the same. */
 const SAMPLE = `${SERIES}(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
 /** The same in OpenMetrics: seconds, and an exemplar. */
 const OM_SAMPLE =
@@ -52,6 +57,14 @@ const OM_SAMPLE =
   `(?:[ \\t]+#${BLANKS}\\{${BLANKS}${LABELS}\\}[ \\t]+${VALUE}(?:[ \\t]+[+-]?${DECIMAL})?)?${BLANKS}${END}`;
 /** Any line, to its end. */
 export const ANY_LINE = `[^\\n]*${END}`;
+const CLOSED = `[^"\\n]*(?:"${TEXT}"[^"\\n]*)*`;
+/** The same, but for line feeds between quotes. */
+export const QUOTED_LINE = `${CLOSED}${END}`;
+/** A line, up to the quotes in which a block ends: the line feed behind it belongs to a name or a value. */
+const BEGUN_LINE = new RegExp(
+  `${BLANKS}(?:#[ \\t]+(?:HELP|TYPE|UNIT)[ \\t]+|(?:${NAME}${BLANKS})?\\{)${CLOSED}"${TEXT}\\\\?$`,
+  'y',
+);
 /** Groups: `TYPE`, or nothing for another of `words`; name; text. */
 export function header(words: string): string {
   return `${BLANKS}#${BLANKS}(?:(TYPE)|${words})[ \\t]+(${NAME}|${QUOTED})(?:[ \\t]+([^\\n]*))?\\r?${END}`;
@@ -60,24 +73,28 @@ export function header(words: string): string {
 const TEXT_LINE = new RegExp(`${SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 const OM_LINE = new RegExp(`${OM_SAMPLE}|${header('HELP')}|${ANY_LINE}`, 'y');
 const ONE_LABEL = new RegExp(`[ \\t,]*(?:(${LABEL_NAME})|(${QUOTED}))${BLANKS}=${BLANKS}"(${TEXT})"`, 'y');
+const BRACED_NAME = new RegExp(`^${BLANKS}${NAME_IN_BRACES}`);
 const ONE_VALUE = new RegExp(`^${VALUE}$`);
-const ONE_SERIES = new RegExp(SERIES, 'y');
-/** What may exceed a double or 64 bits: rare, so each number is checked only where this matches. */
-const LARGE = /[ \t}][+-]?(?:[\d.]{200}|[\d.]+[eE]\+?\d{3})|[ \t]-?\d{19}/;
-const QUOTED_TEXTS = new RegExp(QUOTED, 'g');
-/** OpenMetrics has no blank lines, and ends with `# EOF`. */
-const READABLE_LINES = {
-  text: new RegExp(`(?:${withoutGroups(SAMPLE)}|${BLANKS}#${ANY_LINE}|${BLANKS}\\r?${END})*`, 'y'),
-  openMetrics: new RegExp(`(?:${withoutGroups(OM_SAMPLE)}|#(?! EOF)${ANY_LINE})*`, 'y'),
-} as const;
 
 /** Reads one line, with or without its line feed; null if it is not a sample. */
 export function readSampleLine(line: string, format: Format = 'text'): SampleLine | null {
   const one = format === 'openMetrics' ? OM_LINE : TEXT_LINE;
   one.lastIndex = 0;
   const match = one.exec(line) as RegExpExecArray;
-  const [, , , , , value] = match;
+  const value = match[6];
   return value === undefined || one.lastIndex !== line.length || isTooLarge(value) ? null : makeSample(match);
+}
+
+/** The name of a line that begins with a brace; null: there is none in the braces. */
+export function readBracedName(line: string): string | null {
+  const quoted = BRACED_NAME.exec(line)?.[1];
+  return quoted === undefined ? null : unquote(quoted);
+}
+
+/** Whether the line at `at`, which is no sample, may be the beginning of one that goes on behind the text. */
+export function isBegun(text: string, at: number): boolean {
+  BEGUN_LINE.lastIndex = at;
+  return BEGUN_LINE.test(text);
 }
 
 /** Reads a value, `le` or `quantile`; NaN if it is not a number. */
@@ -87,7 +104,7 @@ export function readNumber(text: string): number {
 }
 
 /** Whether a value is beyond a double: `strconv.ParseFloat` returns an error there. */
-function isTooLarge(value: string): boolean {
+export function isTooLarge(value: string): boolean {
   return /\d/.test(value) && !Number.isFinite(Number(value));
 }
 
@@ -106,14 +123,23 @@ function unescapeLetter(_: string, letter: string): string {
 }
 
 /** The sample of a match of SAMPLE. */
-function makeSample([, bare, named, quoted, labels = '', value = '', timestamp]: RegExpExecArray): SampleLine {
-  return { name: bare ?? named ?? unquote(quoted as string), labels: readLabels(labels), value, timestamp };
+function makeSample([
+  ,
+  bare,
+  named,
+  before = '',
+  quoted,
+  after = '',
+  value = '',
+  timestamp,
+]: RegExpExecArray): SampleLine {
+  return { name: bare ?? named ?? unquote(quoted as string), labels: readLabels(before + after), value, timestamp };
 }
 
 const NO_LABELS: readonly Label[] = [];
 
 /** Reads the text between the braces; SAMPLE has checked it. */
-function readLabels(text: string): readonly Label[] {
+export function readLabels(text: string): readonly Label[] {
   if (text === '') return NO_LABELS;
   const labels: Label[] = [];
   ONE_LABEL.lastIndex = 0;
@@ -132,56 +158,35 @@ export function stripQuotes(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1) : name;
 }
 
-function withoutGroups(pattern: string): string {
-  return pattern.replace(/\((?!\?)/g, '(?:');
-}
-
-/** The index of the first line that is no sample, comment or blank, or is `# EOF`; else the text's length. */
-export function findUnreadableLine(text: string, format: TextFormat = 'text'): number {
-  const lines = READABLE_LINES[format];
-  lines.lastIndex = 0;
-  lines.test(text);
-  const readable = text.slice(0, lines.lastIndex);
-  return (LARGE.test(readable) ? findTooLarge(readable, format) : null) ?? readable.length;
-}
-
-/** The line of a number for which Prometheus's parsers refuse the whole page; null: none. */
-function findTooLarge(text: string, format: TextFormat): number | null {
-  const isRefused = format === 'text' ? isBeyond64Bits : isTooLarge;
-  for (let at = 0, end = 0; at < text.length; at = end) {
-    end = text.indexOf('\n', at) + 1 || text.length;
-    ONE_SERIES.lastIndex = at;
-    const value = ONE_SERIES.exec(text)?.[5];
-    if (value === undefined) continue;
-    if (isTooLarge(value)) return at;
-    // The timestamp, and the numbers of an exemplar.
-    const rest = text.slice(ONE_SERIES.lastIndex, end).replace(QUOTED_TEXTS, '');
-    if (rest.match(/(?<=[ \t])[-+]?[\d.]\S*/g)?.some(isRefused)) return at;
-  }
-  return null;
-}
-
-function isBeyond64Bits(timestamp: string): boolean {
-  const digits = timestamp.replace(/^-?0*/, '');
-  return digits.length > 19 || BigInt.asIntN(64, BigInt(timestamp)) !== BigInt(timestamp);
-}
-
-/** Gets the samples and headers of a text; other lines are skipped. */
+/** Gets the samples and headers of a text. */
 export type LineSink = {
   readonly onSample: (sample: SampleLine) => void;
   /** `text`: the type, or the help as written; with any blanks and CR at the end. */
   readonly onHeader: (kind: 'type' | 'help', name: string, text: string) => void;
+  /** Any other line, such as a comment; with its line feed. Default: it is skipped. */
+  readonly onOther?: (line: string) => void;
 };
 
-/** Reads whole lines. Timestamps of OpenMetrics are seconds, as written; its exemplars are skipped. */
-export function readLines(text: string, { onSample, onHeader }: LineSink, format: Format = 'text'): void {
+/**
+ * Reads whole lines, and returns where it stopped: before a line that may go on behind the text, unless
+ * `isLast`. Timestamps of OpenMetrics are seconds, as written; its exemplars are skipped.
+ */
+export function readLines(
+  text: string,
+  { onSample, onHeader, onOther }: LineSink,
+  format: Format = 'text',
+  isLast = true,
+): number {
   const line = format === 'openMetrics' ? OM_LINE : TEXT_LINE;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0, end = 0; at < text.length; at = end) {
     line.lastIndex = at;
     const match = line.exec(text) as RegExpExecArray;
-    at = line.lastIndex;
-    if (match[5] !== undefined) onSample(makeSample(match));
-    else if (match[8] !== undefined)
-      onHeader(match[7] === undefined ? 'help' : 'type', unquote(match[8]), match[9] ?? '');
+    end = at + match[0].length;
+    if (match[6] !== undefined) onSample(makeSample(match));
+    else if (match[9] !== undefined)
+      onHeader(match[8] === undefined ? 'help' : 'type', unquote(match[9]), match[10] ?? '');
+    else if (!isLast && isBegun(text, at)) return at;
+    else onOther?.(match[0]);
   }
+  return text.length;
 }

@@ -16,8 +16,11 @@ export type BodyFilter = BodyReader<readonly Uint8Array[], readonly Uint8Array[]
 
 /** Gets the lines, most of them in the memory of the piece they came in. */
 type BlockSink = {
-  /** One or more whole lines; only the last one of a body may have no line feed. */
-  readonly onLines: (lines: Buffer) => void;
+  /**
+   * One or more whole lines; only the last one of a body may have no line feed. Returns how many of the last
+   * bytes belong to a line that goes on: they come again with what follows. `isLast`: nothing does; return 0.
+   */
+  readonly onLines: (lines: Buffer, isLast: boolean) => number;
   /** Longer lines, not counting the line feed, come in pieces. Default: no line does. */
   readonly lineMaxBytes?: number;
   /** A piece of a long line; the first has more than `lineMaxBytes`, the last ends with the line feed. */
@@ -27,26 +30,40 @@ type BlockSink = {
 /** The most bytes of a block, unless a line is longer: keeps the work for one block short. */
 const BLOCK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
+const NOTHING = Buffer.alloc(0);
 
 /** Opens a cutter for one body. */
 export function openLineCutter({
   onLines,
   lineMaxBytes = Number.POSITIVE_INFINITY,
-  onLongLine = onLines,
+  onLongLine,
 }: BlockSink): BodyReader<void, void> {
   // The buffer of a long line is not kept for short ones.
   const held = openByteBuffer(BLOCK_BYTES);
   let isInLongLine = false;
+  /** What came as whole lines and goes on. */
+  let begun: Buffer = NOTHING;
+
+  function passLines(lines: Buffer, isLast = false): void {
+    const all = begun.length === 0 ? lines : Buffer.concat([begun, lines]);
+    const restBytes = onLines(all, isLast);
+    begun = restBytes === 0 ? NOTHING : Buffer.from(all.subarray(all.length - restBytes));
+    if (restBytes > lineMaxBytes) passLongLine(NOTHING, true);
+  }
+  function passLongLine(piece: Buffer, isFirst: boolean): void {
+    onLongLine?.(begun.length === 0 ? piece : Buffer.concat([begun, piece]), isFirst);
+    begun = NOTHING;
+  }
 
   /** Continues the line that has begun. */
   function extendLine(piece: Buffer, isEnded: boolean): void {
     if (isInLongLine) {
-      onLongLine(piece, false);
+      passLongLine(piece, false);
     } else {
       held.append(piece);
       isInLongLine = held.sizeBytes - Number(isEnded) > lineMaxBytes;
-      if (isInLongLine) onLongLine(held.take(), true);
-      else if (isEnded) onLines(held.take());
+      if (isInLongLine) passLongLine(held.take(), true);
+      else if (isEnded) passLines(held.take());
     }
     if (isEnded) isInLongLine = false;
   }
@@ -59,12 +76,12 @@ export function openLineCutter({
         const first = held.sizeBytes > 0 || isInLongLine ? piece.indexOf(LINE_FEED) + 1 : 0;
         const end = piece.lastIndexOf(LINE_FEED) + 1;
         if (first > 0) extendLine(piece.subarray(0, first), true);
-        if (end > first) onLines(piece.subarray(first, end));
+        if (end > first) passLines(piece.subarray(first, end));
         if (end < piece.length) extendLine(piece.subarray(end), false);
       }
     },
     end() {
-      if (held.sizeBytes > 0) onLines(held.take());
+      if (held.sizeBytes > 0 || begun.length > 0) passLines(held.take(), true);
     },
   };
 }

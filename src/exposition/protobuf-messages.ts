@@ -1,140 +1,222 @@
-// The protobuf format: messages of `io.prometheus.client.MetricFamily`, each behind its length. Checks, lists
-// and removes whole messages by the name they begin with; looks no deeper than their own fields. Pure; holds
-// the start of one message. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
+// The protobuf format: messages of `io.prometheus.client.MetricFamily`, each behind its length. Reads fields,
+// and checks, lists and removes whole messages by the name they begin with; of a metric it checks only that it
+// is whole. Pure; holds one field at most. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
 
-import { openByteBuffer } from '../base/byte-buffer.ts';
+import { decodeUtf8 } from '../base/text.ts';
 import type { BodyFilter, BodyReader } from './line-cutter.ts';
 
 /** Longer bodies are not read to their end (BODY_MAX_BYTES). */
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
-/** Of a metric's name; the longest label values that were seen are shorter. */
-const NAME_MAX_BYTES = 64 * 1024;
+/** As the longest line of text: a field is held until it is whole. */
+const FIELD_MAX_BYTES = 1024 * 1024;
 /** A varint of 64 bits. */
 const VARINT_MAX_BYTES = 10;
-/** The first field, `name`, length-delimited: every encoder writes fields by their numbers. */
-const NAME_TAG = (1 << 3) | 2;
-/** The field `metric`, length-delimited. */
-const METRIC_TAG = (4 << 3) | 2;
-const [VARINT, DELIMITED] = [0, 2];
-/** By wire type, what follows the tag and a varint. */
-const FIXED_BYTES: Readonly<Record<number, number>> = { [VARINT]: 0, 1: 8, 5: 4 };
+const [VARINT, DOUBLE, DELIMITED, FOUR_BYTES] = [0, 1, 2, 5];
+/** Fields of `MetricFamily`, with their wire types: name, help, type, metric, unit. */
+const FAMILY_WIRES: Readonly<Record<number, number>> = {
+  1: DELIMITED,
+  2: DELIMITED,
+  3: VARINT,
+  4: DELIMITED,
+  5: DELIMITED,
+};
+const [NAME, HELP, TYPE, METRIC] = [1, 2, 3, 4];
+/** Of `MetricType`. */
+const TYPES_COUNT = 6;
+const NOTHING = Buffer.alloc(0);
+
+/** Bytes that are no message. */
+export class BrokenMessage extends Error {}
+
+/** Where bytes are read, and the last field that was: its number, wire type, and where its content begins. */
+type Cursor = { readonly bytes: Buffer; at: number; field: number; wire: number; from: number; varint: number };
+
+function openCursor(bytes: Buffer): Cursor {
+  return { bytes, at: 0, field: 0, wire: 0, from: 0, varint: 0 };
+}
+
+/** Reads a number; beyond 2^53 it is rounded. False: the bytes end within it. @throws BrokenMessage */
+function readVarint(cursor: Cursor): boolean {
+  cursor.varint = 0;
+  for (let count = 0, factor = 1; count < VARINT_MAX_BYTES; count++, factor *= 0x80) {
+    const byte = cursor.bytes[cursor.at];
+    if (byte === undefined) return false;
+    cursor.at++;
+    cursor.varint += (byte & 0x7f) * factor;
+    if (byte < 0x80) return true;
+  }
+  throw new BrokenMessage('a number of more than 64 bits');
+}
+
+/** Reads a field, and passes over its content. False: the bytes end within it. @throws BrokenMessage */
+function readField(cursor: Cursor): boolean {
+  if (!readVarint(cursor)) return false;
+  cursor.wire = cursor.varint % 8;
+  cursor.field = Math.floor(cursor.varint / 8);
+  cursor.from = cursor.at;
+  if (cursor.wire === VARINT) return readVarint(cursor);
+  if (cursor.wire === DELIMITED) {
+    if (!readVarint(cursor)) return false;
+    cursor.from = cursor.at;
+    cursor.at += cursor.varint;
+  } else if (cursor.wire === DOUBLE) cursor.at += 8;
+  else if (cursor.wire === FOUR_BYTES) cursor.at += 4;
+  else throw new BrokenMessage(`a field of the unknown type ${cursor.wire}`);
+  return cursor.at <= cursor.bytes.length;
+}
+
+export type Field = readonly [number: number, value: number | Buffer];
+
+/** The fields of a whole message: numbers, or the bytes of texts, of other messages, and of small numbers. @throws BrokenMessage */
+export function* listFields(bytes: Buffer): Generator<Field> {
+  const cursor = openCursor(bytes);
+  while (cursor.at < bytes.length) {
+    if (!readField(cursor)) throw new BrokenMessage(CUT);
+    const { field, wire, from, at, varint } = cursor;
+    if (wire === VARINT) yield [field, varint];
+    else yield [field, wire === DOUBLE ? bytes.readDoubleLE(from) : bytes.subarray(from, at)];
+  }
+}
+
+/** The messages of a whole body. @throws BrokenMessage */
+export function* listMessages(body: Buffer): Generator<Buffer> {
+  const cursor = openCursor(body);
+  while (cursor.at < body.length) {
+    const isWhole = readVarint(cursor);
+    const from = cursor.at;
+    cursor.at += cursor.varint;
+    if (!isWhole || cursor.at > body.length) throw new BrokenMessage(CUT);
+    yield body.subarray(from, cursor.at);
+  }
+}
 
 const CUT = 'the last message is cut';
 
-/** Where a body is read. */
-type Cursor = { chunk: Uint8Array; at: number; beforeBytes: number };
-/** Yields where it needs the next chunk: why the body is broken if none comes; null: it is not. */
-type Steps<Read> = Generator<string | null, Read>;
+/** Gets the messages of a body; `at`: where in the bytes that came last. */
+type MessageSink = {
+  /** The message begins, with its length, at `at`. */
+  readonly onName?: (name: string, at: number) => void;
+  /** It ends before `at`; `family`: its name if it has a metric. */
+  readonly onEnd: (at: number, family: string | null) => void;
+  /** Bytes were read up to `at`; what follows comes again. */
+  readonly onRead?: (at: number) => void;
+};
 
-function* readVarint(cursor: Cursor): Steps<number> {
-  let value = 0;
-  for (let count = 0; count < VARINT_MAX_BYTES; count++) {
-    while (cursor.at === cursor.chunk.length) yield CUT;
-    const byte = cursor.chunk[cursor.at++] as number;
-    value += (byte & 0x7f) * 0x80 ** count;
-    if (byte < 0x80) return value;
-  }
-  return yield* stop('a number of more than 64 bits');
-}
-
-/** Reads a field; `take` gets it piece by piece. */
-function* passField(cursor: Cursor, sizeBytes: number, take?: (piece: Uint8Array) => void): Steps<void> {
-  for (let leftBytes = sizeBytes; leftBytes > 0; ) {
-    while (cursor.at === cursor.chunk.length) yield CUT;
-    const end = Math.min(cursor.at + leftBytes, cursor.chunk.length);
-    take?.(cursor.chunk.subarray(cursor.at, end));
-    leftBytes -= end - cursor.at;
-    cursor.at = end;
-  }
-}
-
-function* stop(why: string): Steps<never> {
-  for (;;) yield why;
-}
-
-/** Walks the messages of a body, until they are broken: `write` is false then, and `end` says why. */
-function openWalk(readMessage: (cursor: Cursor) => Steps<void>): BodyReader<boolean, string | null> {
-  const cursor: Cursor = { chunk: new Uint8Array(0), at: 0, beforeBytes: 0 };
+/** Walks the messages of a body, until one is broken: `write` returns its bytes, with what was held; `end` says why. */
+function openMessageWalk({ onName, onEnd, onRead }: MessageSink): BodyReader<Buffer, string | null> {
+  /** A field that is not whole; if it is the first of a message, behind its length. */
+  let held = NOTHING;
+  /** Of the message that has begun. */
+  let leftBytes = 0;
+  let family = { name: '', hasMetric: false, fault: null as string | null };
   let why: string | null = null;
-  function* walk(): Steps<never> {
+
+  function readWithin(cursor: Cursor, messageBytes: number): boolean {
+    const start = cursor.at;
+    const isWhole = readField(cursor);
+    const sizeBytes = cursor.at - start;
+    if (sizeBytes > messageBytes) throw new BrokenMessage('a field beyond the end of its message');
+    if (sizeBytes > FIELD_MAX_BYTES) throw new BrokenMessage(`a field of more than ${FIELD_MAX_BYTES} bytes`);
+    return isWhole;
+  }
+  /** False: the bytes end within it. */
+  function begin(cursor: Cursor): boolean {
+    const start = cursor.at;
+    if (!readVarint(cursor)) return false;
+    const { varint: sizeBytes, at } = cursor;
+    if (sizeBytes > MESSAGE_MAX_BYTES) throw new BrokenMessage(`a message of ${sizeBytes} bytes`);
+    if (sizeBytes === 0) return true;
+    if (!readWithin(cursor, sizeBytes)) return false;
+    const { field, from, wire } = cursor;
+    if (field !== NAME || wire !== DELIMITED) throw new BrokenMessage('a message that does not begin with its name');
+    const name = decodeUtf8(cursor.bytes.subarray(from, cursor.at)) ?? '';
+    family = { name, hasMetric: false, fault: name === '' ? 'a metric without a name in UTF-8' : null };
+    onName?.(name, start);
+    leave(cursor, sizeBytes, at);
+    return true;
+  }
+  function leave(cursor: Cursor, sizeBytes: number, from: number): void {
+    leftBytes = sizeBytes - (cursor.at - from);
+    if (leftBytes > 0) return;
+    if (family.hasMetric && family.fault !== null) throw new BrokenMessage(family.fault);
+    onEnd(cursor.at, family.hasMetric ? family.name : null);
+  }
+  /** False: the bytes end within it. */
+  function goOn(cursor: Cursor): boolean {
+    const start = cursor.at;
+    if (!readWithin(cursor, leftBytes)) return false;
+    const { field, wire, bytes, from, at } = cursor;
+    if (field === 0 || wire !== (FAMILY_WIRES[field] ?? wire))
+      throw new BrokenMessage(`a field ${field} of the type ${wire}`);
+    if (field === METRIC) family.hasMetric = true;
+    else if (field === TYPE && cursor.varint >= TYPES_COUNT) family.fault ??= `the metric type ${cursor.varint}`;
+    else if (field === HELP && decodeUtf8(bytes.subarray(from, at)) === null)
+      family.fault ??= 'a help that is not UTF-8';
+    leave(cursor, leftBytes, start);
+    return true;
+  }
+  function walk(bytes: Buffer): number {
+    const cursor = openCursor(bytes);
     for (;;) {
-      while (cursor.at === cursor.chunk.length) yield null;
-      yield* readMessage(cursor);
+      const start = cursor.at;
+      if (start === bytes.length || !(leftBytes === 0 ? begin(cursor) : goOn(cursor))) return start;
     }
   }
-  const steps = walk();
+
   return {
     write(chunk) {
-      cursor.beforeBytes += cursor.chunk.length;
-      cursor.chunk = chunk;
-      cursor.at = 0;
-      why = steps.next().value;
-      return why === null || why === CUT;
+      const bytes = join(held, chunk);
+      held = NOTHING;
+      if (why !== null) return bytes;
+      try {
+        const at = walk(bytes);
+        onRead?.(at);
+        held = Buffer.from(bytes.subarray(at));
+      } catch (error) {
+        if (!(error instanceof BrokenMessage)) throw error;
+        why = error.message;
+      }
+      return bytes;
     },
-    end: () => why,
+    end: () => why ?? (held.length > 0 || leftBytes > 0 ? CUT : null),
   };
 }
 
-/** Gets the messages of a body; `at`: where in the chunk. */
-type MessageSink = {
-  /** The name has been read. */
-  readonly onName?: (name: string) => void;
-  /** The message ends before `at`; `family`: its name if it has a metric. */
-  readonly onEnd: (at: number, family: string | null) => void;
-};
-
-function openMessageWalk({ onName, onEnd }: MessageSink): BodyReader<boolean, string | null> {
-  const held = openByteBuffer(NAME_MAX_BYTES);
-  return openWalk(function* (cursor) {
-    const sizeBytes = yield* readVarint(cursor);
-    if (sizeBytes === 0 || sizeBytes > MESSAGE_MAX_BYTES) yield* stop(`a message of ${sizeBytes} bytes`);
-    const endBytes = cursor.beforeBytes + cursor.at + sizeBytes;
-    const findLeft = () => endBytes - cursor.beforeBytes - cursor.at;
-    let name = '';
-    let hasMetric = false;
-    while (findLeft() > 0) {
-      const tag = yield* readVarint(cursor);
-      if (name === '' && tag !== NAME_TAG) yield* stop('a message that does not begin with its name');
-      const fieldBytes = yield* readFieldSize(cursor, tag % 8);
-      if (fieldBytes > findLeft()) yield* stop('a field beyond the end of its message');
-      hasMetric ||= tag === METRIC_TAG;
-      if (name !== '') {
-        yield* passField(cursor, fieldBytes);
-        continue;
-      }
-      if (fieldBytes === 0 || fieldBytes > NAME_MAX_BYTES) yield* stop(`a name of ${fieldBytes} bytes`);
-      yield* passField(cursor, fieldBytes, held.append);
-      name = held.take().toString();
-      onName?.(name);
-    }
-    onEnd(cursor.at, hasMetric ? name : null);
-  });
-}
-
-/** How many bytes of a field of this wire type follow. */
-function* readFieldSize(cursor: Cursor, wire: number): Steps<number> {
-  if (wire === DELIMITED) return yield* readVarint(cursor);
-  if (wire === VARINT) yield* readVarint(cursor);
-  return FIXED_BYTES[wire] ?? (yield* stop(`a field of the unknown type ${wire}`));
+/** What was held, and what came. */
+function join(held: Buffer, chunk: Uint8Array): Buffer {
+  if (held.length > 0) return Buffer.concat([held, chunk]);
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
 }
 
 /** Finds out whether a body ends with a message, by their lengths alone. */
 export function openMessageEnds(): BodyReader<unknown, boolean> {
-  const { write, end } = openWalk(function* (cursor) {
-    yield* passField(cursor, yield* readVarint(cursor));
-  });
-  return { write, end: () => end() === null };
+  let held = NOTHING;
+  let leftBytes = 0;
+  return {
+    write(chunk) {
+      const cursor = openCursor(join(held, chunk));
+      held = NOTHING;
+      for (;;) {
+        const passedBytes = Math.min(leftBytes, cursor.bytes.length - cursor.at);
+        cursor.at += passedBytes;
+        leftBytes -= passedBytes;
+        const start = cursor.at;
+        if (start === cursor.bytes.length) return;
+        try {
+          if (readVarint(cursor)) leftBytes = cursor.varint;
+          else held = Buffer.from(cursor.bytes.subarray(start));
+        } catch {
+          leftBytes = Number.POSITIVE_INFINITY;
+        }
+      }
+    },
+    end: () => held.length === 0 && leftBytes === 0,
+  };
 }
 
-/** Opens the check of one body: every message is whole, and one has a metric; else its end says why. */
+/** Opens the check of one body: every message is whole, and names and helps are texts; else its end says why. */
 export function openMessageCheck(): BodyReader<unknown, string | null> {
-  let hasAny = false;
-  const { write, end } = openMessageWalk({
-    onEnd(_, family) {
-      hasAny ||= family !== null;
-    },
-  });
-  return { write, end: () => end() ?? (hasAny ? null : 'no sample') };
+  return openMessageWalk({ onEnd() {} });
 }
 
 /** Opens the scan of one body; its end returns the names of the messages that have a metric. */
@@ -150,39 +232,32 @@ export function openMessageScan(): BodyReader<unknown, ReadonlySet<string>> {
 
 /** Opens the filter of one body: returns the messages that are kept; nothing after one that is broken. */
 export function openMessageFilter(isKept: (family: string) => boolean): BodyFilter {
-  /** Of the message that has begun, before its name was read. */
-  const held = openByteBuffer(NAME_MAX_BYTES);
-  let kept: Uint8Array[] = [];
-  /** Whether the message that has begun is kept; null: its name is not known yet. */
-  let isWanted: boolean | null = null;
-  let chunk: Uint8Array = new Uint8Array(0);
-  /** Where the rest of the message begins in the chunk. */
+  let isWanted = false;
+  /** Where the message that has begun, or what came last of it, begins. */
   let from = 0;
+  let kept: (readonly [from: number, to: number])[] = [];
 
   function take(to: number): void {
-    if (isWanted === null) held.append(chunk.subarray(from, to));
-    else if (isWanted && to > from) kept.push(chunk.subarray(from, to));
+    if (isWanted && to > from) kept.push([from, to]);
     from = to;
   }
   const walk = openMessageWalk({
-    onName(name) {
+    onName(name, at) {
       isWanted = isKept(name);
-      const start = held.take();
-      if (isWanted && start.length > 0) kept.push(start);
+      from = at;
     },
     onEnd(at) {
       take(at);
-      isWanted = null;
+      isWanted = false;
     },
+    onRead: take,
   });
   return {
-    write(piece) {
-      chunk = piece;
+    write(chunk) {
       from = 0;
-      if (walk.write(piece)) take(piece.length);
-      const pieces = kept;
       kept = [];
-      return pieces;
+      const bytes = walk.write(chunk);
+      return kept.map(([start, end]) => bytes.subarray(start, end));
     },
     end: () => [],
   };

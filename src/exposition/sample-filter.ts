@@ -5,7 +5,7 @@
 // Lines end at line feed only, and a name is matched at a line's start only: request names may contain CR,
 // NUL, U+2028 and text that looks like a sample (fixtures/recordings, 13-odd-names).
 
-import type { Label } from './lexer.ts';
+import { type Label, readBracedName } from './lexer.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
 
 /** Longer lines are skipped: an odd error text must not cost memory. */
@@ -31,10 +31,10 @@ export type WantedSample = {
 
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
-const QUOTE = 0x22;
 
 /** Everything wanted of one name. */
 type Pattern = {
+  readonly text: string;
   readonly name: Buffer;
   /** A line feed and the name: the text to search for. */
   readonly start: Buffer;
@@ -70,7 +70,14 @@ export function openSampleFilter(
     }
   }
   function findFirst(line: Buffer): void {
-    for (const pattern of patterns) if (hasName(line, pattern)) takeLine(line, pattern);
+    for (const pattern of findNamed(line)) takeLine(line, pattern);
+  }
+  /** Those whose name the line begins with, or has in its braces. */
+  function findNamed(line: Buffer): readonly Pattern[] {
+    const at = skipBlanks(line, 0);
+    if (line[at] !== OPENING_BRACE) return patterns.filter((each) => hasName(line, at, each));
+    const name = readBracedName(line.toString());
+    return patterns.filter((each) => name === each.text || (each.isPrefix && name?.startsWith(each.text)));
   }
   /** Goes line by line if one begins with blanks or a brace, which few programs write. */
   function findEach(block: Buffer): void {
@@ -84,15 +91,16 @@ export function openSampleFilter(
   return openLineCutter({
     lineMaxBytes: LINE_MAX_BYTES,
     onLines(block) {
-      if (ODD_STARTS.some((start) => block.includes(start))) return findEach(block);
-      findFirst(block.subarray(0, findLineEnd(block, 0)));
-      for (const pattern of patterns) findWithin(block, pattern);
+      if (ODD_STARTS.some((start) => block.includes(start))) findEach(block);
+      else {
+        findFirst(block.subarray(0, findLineEnd(block, 0)));
+        for (const pattern of patterns) findWithin(block, pattern);
+      }
+      return 0;
     },
     onLongLine(piece, isFirst) {
       if (!isFirst) return;
-      for (const pattern of patterns) {
-        if (hasName(piece, pattern)) for (const { sample } of pattern.wanted) sample.onTooLong?.();
-      }
+      for (const { wanted: each } of findNamed(piece)) for (const { sample } of each) sample.onTooLong?.();
     },
   });
 }
@@ -107,7 +115,14 @@ function groupByName(wanted: readonly WantedSample[]): readonly Pattern[] {
     const each = { sample, contains: contains.map((text) => Buffer.from(text)) };
     const known = patterns.get(key);
     if (known !== undefined) known.wanted = [...known.wanted, each];
-    else patterns.set(key, { name: Buffer.from(name), start: Buffer.from(`\n${name}`), isPrefix, wanted: [each] });
+    else
+      patterns.set(key, {
+        text: name,
+        name: Buffer.from(name),
+        start: Buffer.from(`\n${name}`),
+        isPrefix,
+        wanted: [each],
+      });
   }
   return [...patterns.values()];
 }
@@ -117,18 +132,11 @@ function includesAll(line: Buffer, texts: readonly Buffer[]): boolean {
   return true;
 }
 
-/** Whether the line begins with the name, or with a brace and the quoted name. */
-function hasName(line: Buffer, { name, isPrefix }: Pattern): boolean {
-  let at = skipBlanks(line, 0);
-  const isQuoted = line[at] === OPENING_BRACE;
-  if (isQuoted) {
-    at = skipBlanks(line, at + 1);
-    if (line[at++] !== QUOTE) return false;
-  }
+/** Whether the name stands at `at`. */
+function hasName(line: Buffer, at: number, { name, isPrefix }: Pattern): boolean {
   const end = at + name.length;
   if (end > line.length || name.compare(line, at, end) !== 0) return false;
-  if (isPrefix) return true;
-  return isQuoted ? line[end] === QUOTE : !isNameByte(line[end]);
+  return isPrefix || !isNameByte(line[end]);
 }
 
 function findLineEnd(block: Buffer, from: number): number {

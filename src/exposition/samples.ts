@@ -100,7 +100,12 @@ export function openFamilyReader(format: Format = 'text'): BodyReader<readonly F
     parts = [];
     return taken;
   }
-  const cutter = openLineCutter({ onLines: (lines) => readLines(lines.toString(), { onSample, onHeader }, format) });
+  const cutter = openLineCutter({
+    onLines(lines, isLast) {
+      const text = lines.toString();
+      return Buffer.byteLength(text.slice(readLines(text, { onSample, onHeader }, format, isLast)));
+    },
+  });
 
   return {
     write(chunk) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Exposition, openExposition, type Selector } from '../../src/exposition/exposition.ts';
 import { LINE_MAX_BYTES } from '../../src/exposition/sample-filter.ts';
+import { openRandom } from '../support/random.ts';
 import { readRecordedBody, readRecordedText } from '../support/recording.ts';
 import { readReference } from './reference.ts';
 
@@ -459,17 +460,6 @@ test('openExposition() reads generated expositions as the slow reference does', 
   for (const [kind, count] of Object.entries(selectedCounts)) assert.ok(count > 100, `${kind}: only ${count}`);
   assert.ok(valuesCount > FUZZ_BODIES_COUNT, `the generated bodies hold next to nothing: ${valuesCount} values`);
 });
-
-/** Integers from 0 to `below` - 1, the same for the same seed (mulberry32). */
-function openRandom(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const SELECTORS: readonly Selector[] = [
   { name: 'locust_up', labels: [] },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findUnreadableLine, readLines, readNumber, readSampleLine } from '../../src/exposition/lexer.ts';
+import { readLines, readNumber, readSampleLine, type SampleLine } from '../../src/exposition/lexer.ts';
 
 test('readNumber() reads what Prometheus reads', () => {
   const { NaN: none, POSITIVE_INFINITY: infinite, NEGATIVE_INFINITY: negative } = Number;
@@ -24,18 +24,6 @@ test('readNumber() reads what Prometheus reads', () => {
     ),
   };
   for (const [text, number] of Object.entries(numbers)) assert.equal(readNumber(text), number, text);
-});
-
-test('a number beyond a double, which Prometheus refuses, makes its line unreadable', () => {
-  for (const value of ['1e999', '-1.8E+308', `${'9'.repeat(400)}.5`, `${'9'.repeat(250)}e99`]) {
-    assert.equal(readSampleLine(`a ${value}`), null, value);
-    for (const format of ['text', 'openMetrics'] as const) {
-      assert.equal(findUnreadableLine(`a{b="1e999"} 1\nb{c="d"} ${value}\n`, format), 15, value);
-      assert.equal(findUnreadableLine(`{"a"} ${value}\n`, format), 0, value);
-    }
-  }
-  const large = `a{b="1e999"} 1e308\n# HELP a 1e999\n\na 0e999\n a 1e-999`;
-  assert.equal(findUnreadableLine(large), large.length);
 });
 
 test('readSampleLine() reads names, labels, value and timestamp, blanks aside', () => {
@@ -66,40 +54,53 @@ test('readSampleLine() reads names, labels, value and timestamp, blanks aside', 
     ],
     ['{"a.b"} 0 7', 'a.b', [], '0', '7'],
     ['{ "a\\"" , b = "c", } 0', 'a"', [['b', 'c']], '0', undefined],
+    [
+      '{b="c","a.b" , "d"="e\nf"} 0',
+      'a.b',
+      [
+        ['b', 'c'],
+        ['d', 'e\nf'],
+      ],
+      '0',
+      undefined,
+    ],
   ];
   for (const [line, name, labels, value, timestamp] of table) {
     assert.deepEqual(readSampleLine(line), { name, labels, value, timestamp }, line);
   }
-  for (const line of ['', 'a', '# a 1', 'a 1 2 3', 'a{b="c} 1', 'a 1\nb 1', '{} 1', '{b="c"} 1', 'a{"b"} 1']) {
+  for (const line of [
+    '',
+    'a',
+    '# a 1',
+    'a 1 2 3',
+    'a{b="c} 1',
+    'a 1\nb 1',
+    'a 1e999',
+    '{} 1',
+    '{b="c"} 1',
+    'a{"b"} 1',
+  ]) {
     assert.equal(readSampleLine(line), null, line);
   }
 });
 
-/** Lines as Prometheus reads them (promparse.go of prometheus/prometheus, text_parse.go of prometheus/common). */
 const SAMPLES = `
   a 1 | \x20\ta \t1 \t2 \t | a 1 -5 | a{} 1 | a{}1 | a { } 1 | a{b="c"} 1 | a{b="c",} 1 | a { b = "c" , d\t=\t"e" , } 1
   a{b=""} 1 | a{b="\\\\"} 1 | a{b="\\"} x"} 1 | a{b="\\n#{},="} 1 | a{b="\r\u2028é\0"} 1 | a{b="} 0"} 1 | a{__proto__="b"} 1
   _:a9{_9="c"} 1 | :a 1 | {"odd.name"} 1 | { "odd.name" , b="c", "d.e"="f" , } 1 | a{"b.c"="d"} 1 | a 1\r | a 1 \r
   a 0 | a -1 | a +1 | a 1. | a .5 | a 1.5 | a 1e5 | a 1E+5 | a 1.e-5 | a .5e1 | a 00
-  a NaN | a nan | a NAN | a Inf | a +Inf | a -Inf | a inf | a -inf | a +infinity | a Infinity`;
+  a NaN | a nan | a NAN | a Inf | a +Inf | a -Inf | a inf | a -inf | a+0 | a{b="c"d="e"} 1 | a +infinity | a Infinity`;
 const OTHERS = `
-  a | a\x20 | a b | a 1 2 3 | a 1 2.5 | a 1 b | a 1 # {} 1 | a1 | 9a 1 | a-b 1 | é 1 | 1 | a@ 1 | a= 1 | a[ 1 | a} 1 | a+0 | a"x" 1
-  a{b="c"} | a{b="c" 1 | a{b="c} 1 | a{b=c} 1 | a{b} 1 | a{"b"} 1 | a{,} 1 | a{b="c",,} 1 | a{b="c" d="e"} 1 | a{b="c"}} 1 | a{b c="d"} 1
+  a | a\x20 | a b | a 1 2 3 | a 1 2.5 | a 1 b | a 1 # {} 1 | a1 | 9a 1 | a-b 1 | é 1 | 1 | a@ 1 | a= 1 | a[ 1 | a} 1 | a"x" 1
+  a{b="c"} | a{b="c" 1 | a{b="c} 1 | a{b=c} 1 | a{b} 1 | a{"b"} 1 | a{,} 1 | a{b="c",,} 1 | a{b="c"}} 1 | a{b c="d"} 1
   a{9="c"} 1 | a{b:c="d"} 1 | {b="c"} 1 | {} 1 | {"a",b} 1 | a{ | a{} | a{b="c | a{b="c\\ | a 5 } 5
   a\r1 | a 1\r2 | a 1\r\r | a 1\0 | a\u00001 | a 1\u2028 | a 1\u000b | \u00a0a 1 | a \u00a01 | \ufeffa 1 | <html> | OK
   a --1 | a 1e | a e5 | a . | a + | a +NaN | a -nan | a Infi | a 1,5 | a 1_000 | a 0x1p4 | a 0x10 | a 1p4 | a "" | a "1" | a one`;
 const split = (table: string) => table.trimStart().split(/ \| |\n {2}/);
 
-test('readSampleLine() and findUnreadableLine() take the same lines for samples, with and without a line feed', () => {
-  for (const line of split(SAMPLES)) {
-    assert.notEqual(readSampleLine(line), null, JSON.stringify(line));
-    for (const text of [line, `${line}\n`]) assert.equal(findUnreadableLine(text), text.length, JSON.stringify(text));
-  }
-  for (const line of split(OTHERS)) {
-    assert.equal(readSampleLine(line), null, JSON.stringify(line));
-    for (const text of [line, `${line}\n`]) assert.equal(findUnreadableLine(text), 0, JSON.stringify(text));
-    assert.equal(findUnreadableLine(`a 1\n\n# b\n${line}\na 2\n`), 9, JSON.stringify(line));
-  }
+test('readSampleLine() takes what Prometheus takes for samples, and line ends and times that it does not', () => {
+  for (const line of split(SAMPLES)) assert.notEqual(readSampleLine(line), null, JSON.stringify(line));
+  for (const line of split(OTHERS)) assert.equal(readSampleLine(line), null, JSON.stringify(line));
 });
 
 const TEXT = [
@@ -116,11 +117,12 @@ const TEXT = [
   'aa 4',
 ].join('\n');
 
-test('readLines() gives samples and headers in their order, and leaves out the others', () => {
+test('readLines() gives samples and headers in their order, and the others', () => {
   const lines: unknown[] = [];
   readLines(TEXT, {
     onSample: ({ name, labels, value }) => lines.push([name, ...labels.flat(), value]),
     onHeader: (kind, name, text) => lines.push([kind, name, text]),
+    onOther: (line) => lines.push([line]),
   });
   assert.deepEqual(lines, [
     ['help', 'a', 'Of \\\\ and \\"quotes".\r'],
@@ -128,13 +130,29 @@ test('readLines() gives samples and headers in their order, and leaves out the o
     ['a', 'b', 'c', '1'],
     ['a', '2'],
     ['help', 'b', ''],
+    ['# A comment.\n'],
+    ['\n'],
+    ['neither\n'],
     ['odd.name', '3'],
     ['type', 'odd.name', 'gauge'],
     ['aa', '4'],
   ]);
 });
 
-test('findUnreadableLine() finds the first line that Prometheus would refuse', () => {
-  assert.equal(findUnreadableLine(TEXT), TEXT.indexOf('neither'));
-  for (const text of ['', '\n', ' ', 'a 1', 'a 1\n', '#']) assert.equal(findUnreadableLine(text), text.length, text);
+test('readLines() stops before a sample that may go on behind the text', () => {
+  const read = (text: string, isLast: boolean) => {
+    const lines: string[] = [];
+    const sink = {
+      onSample: ({ name }: SampleLine) => lines.push(name),
+      onHeader() {},
+      onOther: (line: string) => lines.push(line),
+    };
+    return [readLines(text, sink, 'text', isLast), ...lines];
+  };
+  const whole = 'a 1\nb{c="d\ne 1\n",f="g"} 2\nh 3\n';
+  assert.deepEqual(read(whole, true), [whole.length, 'a', 'b', 'h']);
+  for (let end = whole.indexOf('d') + 1; end < whole.indexOf('",f'); end++) {
+    assert.deepEqual(read(whole.slice(0, end), false), [4, 'a'], JSON.stringify(whole.slice(0, end)));
+  }
+  assert.deepEqual(read('a 1\nb{c="d\ne 1\n', true), [15, 'a', 'b{c="d\n', 'e']);
 });

@@ -9,7 +9,7 @@ function cut(pieces: Iterable<Uint8Array>, lineMaxBytes?: number): Cut {
   const blocks: string[] = [];
   const long: string[] = [];
   const cutter = openLineCutter({
-    onLines: (lines) => blocks.push(lines.toString()),
+    onLines: (lines) => 0 * blocks.push(lines.toString()),
     ...(lineMaxBytes === undefined ? {} : { lineMaxBytes }),
     onLongLine: (piece, isFirst) => long.push(`${isFirst ? '|' : ''}${piece}`),
   });

@@ -119,26 +119,28 @@ export function readReferenceLine(text: string): ReferenceLine {
   const hasBlank = skipBlanks() !== '';
   const unreadable = (): ReferenceLine => ({ name, sample: null, text });
   if (accept('{')) {
-    skipBlanks();
-    if (name === '') {
-      name = line[at] === '"' ? (readQuoted() ?? '') : '';
-      skipBlanks();
-      if (line[at] !== '}' && !accept(',')) return unreadable();
-    }
+    let hasName = name !== '';
     for (skipBlanks(); !accept('}'); skipBlanks()) {
       const isQuoted = line[at] === '"';
       const label = isQuoted ? readQuoted() : readWhile(/[a-zA-Z0-9_]/);
       skipBlanks();
+      if (isQuoted && !hasName && label !== '' && /[,}]/.test(line[at] ?? '')) {
+        name = label as string;
+        hasName = true;
+        accept(',');
+        continue;
+      }
       if (label === null || !(isQuoted || /^[a-zA-Z_]/.test(label)) || !accept('=')) return unreadable();
       skipBlanks();
       const value = line[at] === '"' ? readQuoted() : null;
       if (value === null) return unreadable();
       labels.push([label, value]);
       skipBlanks();
-      if (line[at] !== '}' && !accept(',')) return unreadable();
+      accept(',');
     }
+    if (!hasName) return unreadable();
     skipBlanks();
-  } else if (!hasBlank) return unreadable();
+  } else if (!hasBlank && !/[-+.]/.test(line[at] ?? '')) return unreadable();
   const value = toNumber(readWhile(/[^ \t]/));
   skipBlanks();
   const timestamp = readWhile(/[^ \t]/);

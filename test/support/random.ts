@@ -1,7 +1,10 @@
 // Random choices that are the same for the same seed.
 
-/** Integers from 0 to `below` - 1 (mulberry32). */
-export function openRandom(seed: number): (below: number) => number {
+/** Gives integers from 0 to `below` - 1. */
+export type Random = (below: number) => number;
+
+/** Opens a generator (mulberry32). */
+export function openRandom(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0;

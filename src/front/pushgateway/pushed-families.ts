@@ -3,11 +3,12 @@
 // (storage/diskmetricstore.go of prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of
 // prometheus/common.)
 
-import { copyText } from '../../base/text.ts';
+import { copyText, cut, decodeUtf8 } from '../../base/text.ts';
 import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from '../../exposition/families.ts';
 import type { TextFormat } from '../../exposition/format.ts';
 import {
+  isTooLarge,
   type Label,
   type LineSink,
   readLines,
@@ -16,7 +17,7 @@ import {
   unescapeHelp,
 } from '../../exposition/lexer.ts';
 import { openLineCutter } from '../../exposition/line-cutter.ts';
-import { openReadableCheck } from '../../exposition/readable.ts';
+import { openReadableCheck, READABLE_LINE_MAX_BYTES } from '../../exposition/readable.ts';
 
 /** A family of one push. */
 export type PushedFamily = {
@@ -222,8 +223,13 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
       family.type ??= 'untyped';
       if (sample.timestamp !== undefined) families.reject('pushed metrics must not have timestamps');
       const value = readNumber(sample.value);
+      if (isTooLarge(sample.value)) families.refuse(`expected a number as value of ${sample.name}`);
       if (POINT_SUFFIXES[family.type] === undefined) families.addValue(family, sample.labels, value);
       else addPoint(family, sample, value);
+    },
+    onOther(line) {
+      if (!/^[ \t]*(?:#|\r?\n?$)/.test(line))
+        families.refuse(`neither a sample nor a comment: ${JSON.stringify(cut(line.trimEnd(), 60))}`);
     },
   };
 }
@@ -232,17 +238,23 @@ const NO_LINE_FEED = 'the body does not end with a line feed, which curl --data 
 
 /** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
 export function readPushedText(body: Uint8Array, format: TextFormat, grouping: Grouping): PushedBody {
-  const check = openReadableCheck(format, { wantsSample: false });
-  check.write(body);
-  const why = check.end();
-  if (why !== null) return { kind: 'unreadable', why };
   const families = openPushedFamilies(grouping);
+  if (format === 'openMetrics') {
+    // Pushgateway knows no OpenMetrics: then the rules are those of a scrape.
+    const check = openReadableCheck(format);
+    check.write(body);
+    const why = check.end();
+    if (why !== null) families.refuse(why);
+  }
   const sink = openLineSink(families, format);
   const cutter = openLineCutter({
-    onLines(lines) {
-      const text = decodeText(lines);
+    lineMaxBytes: READABLE_LINE_MAX_BYTES,
+    onLongLine: () => families.refuse(`a line of more than ${READABLE_LINE_MAX_BYTES} bytes`),
+    onLines(lines, isLast) {
+      const text = decodeUtf8(lines);
       if (text === null) families.refuse('the body is not UTF-8');
-      else if (!families.isRefused()) readLines(text, sink, format);
+      if (text === null || families.isRefused()) return 0;
+      return Buffer.byteLength(text.slice(readLines(text, sink, format, isLast)));
     },
   });
   cutter.write(body);
@@ -250,15 +262,6 @@ export function readPushedText(body: Uint8Array, format: TextFormat, grouping: G
   // Half of a number must not pass for one.
   if (format === 'text' && body.length > 0 && body.at(-1) !== 0x0a) families.refuse(NO_LINE_FEED);
   return families.end();
-}
-
-/** Null: it is not UTF-8. */
-function decodeText(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }
 
 /** Writes families as a page of text 0.0.4, sorted by name; those of the same name become one. */

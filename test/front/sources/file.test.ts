@@ -171,8 +171,8 @@ test('a folder is all of its *.prom in the order of their names', async () => {
   assert.equal(await read(source), `failed: ${folder.path}/ is empty`);
   folder.write('b.prom', '# B\n\n# TYPE b gauge\nb 1\n');
   folder.write('a.prom', 'a 1\n# HELP empty Nothing.\n# TYPE empty gauge\n');
-  folder.write('B.prom', 'c 1\r\n');
-  assert.equal(await read(source), 'c 1\r\na 1\n# B\n\n# TYPE b gauge\nb 1\n');
+  folder.write('B.prom', 'c 1\n');
+  assert.equal(await read(source), 'c 1\na 1\n# B\n\n# TYPE b gauge\nb 1\n');
   assert.deepEqual(warnings, []);
   const path = folder.write('c.prom', 'd 1');
   assert.equal(await read(source), `failed: ${path} does not end with a line feed`);
@@ -251,8 +251,8 @@ test('a file that is no exposition is not served, and none of its text is shown'
   for (const text of ['root:x:0:0\n', 'a 1\npassword: xyz\n', '{"token": "xyz"}\n']) {
     const path = folder.write('job.prom', text);
     const { source } = openSource(path);
-    assert.equal(await read(source), `failed: ${path} cannot be served: neither a sample nor a comment`);
+    assert.equal(await read(source), `failed: ${path} cannot be served: a line that Prometheus refuses`);
     const all = openSource(`${folder.path}/`);
-    assert.equal(await read(all.source), `failed: ${folder.path}/ cannot be served: neither a sample nor a comment`);
+    assert.equal(await read(all.source), `failed: ${folder.path}/ cannot be served: a line that Prometheus refuses`);
   }
 });
