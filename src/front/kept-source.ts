@@ -33,6 +33,7 @@ import {
   type SourceKind,
   type SourceResult,
   takeAnswer,
+  takeOlderAnswer,
   takeRefusal,
   takeView,
   type VanishedFate,
@@ -141,8 +142,12 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     const { page, ...step } = takePage(pages, { accept, body, open, nowMs: nowMs(), mayBegin });
     take(step);
     const isShort = page === null || (reading.mayBeCut === true && (await page.store.isShort(body, readAt)));
-    const newer = page !== null && isOlder(pages, page, readAt.atMs) ? await page.store.newest() : null;
-    if (newer !== null) return { kind: 'kept', snapshot: newer };
+    if (page !== null && isOlder(pages, page, readAt.atMs)) {
+      if (reading.observation.kind === 'answered') state = takeOlderAnswer(state, reading.observation);
+      await page.store.takeOlder(body, isLiving() ? 'living' : findMoment());
+      const newer = await page.store.newest();
+      if (newer !== null) return { kind: 'kept', snapshot: newer };
+    }
     const metrics = readMetrics(metricNames, reading.metric);
     takeStart(...readMetrics([START_METRIC], reading.metric));
     const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });

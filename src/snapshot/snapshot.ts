@@ -73,6 +73,15 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
     const rest = await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
+  /** Takes what a body has that was read earlier and has ended later: it has vanished from the newest since. */
+  async function takeOlder(older: Body, now: 'living' | Moment): Promise<void> {
+    if (current === null) return;
+    const lacking = await findLacking(older, current.body);
+    if (lacking.size === 0) return;
+    const rest = await copyFamilies(older, lacking);
+    vanished = [...vanished, { families: lacking, seenAtMs: current.readAt.atMs, body: rest }];
+    if (now !== 'living') await restore(now.atMs);
+  }
   async function restore(atMs: number): Promise<void> {
     const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs);
     vanished = [];
@@ -95,6 +104,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
     read: () => last.then((): Stored => [current, given, shortFamilies, vanished]),
     isShort: (...all: Parameters<typeof isShort>) => inTurn(() => isShort(...all)),
     keep: (...all: Parameters<typeof keep>) => inTurn(() => keep(...all)),
+    takeOlder: (...all: Parameters<typeof takeOlder>) => inTurn(() => takeOlder(...all)),
     /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
     takeVanished: (fate: VanishedFate, atMs: number) =>
       inTurn(async () => {

@@ -95,3 +95,21 @@ test('takeVanished() joins again what vanished in the last 5 s, as it last was, 
   assert.equal(await readText(await store.newest()), 'back 6\na 6\ntwice 5\n');
   assert.equal((await store.newest())?.hasVanished, true);
 });
+
+test('takeOlder() keeps what only a slow answer had, which a younger read has overtaken', async () => {
+  for (const [endedAtMs, expected] of [
+    [5_000, 'a 2\nb 1\n'],
+    [9_000, 'a 2\n'],
+  ] as const) {
+    const store = openSnapshotStore(5_000);
+    await store.keep(makeBody('a 2\n'), at(3_000), 'renewed');
+    await store.takeOlder(makeBody('a 1\nb 1\n'), 'living');
+    assert.equal(await readText(await store.newest()), 'a 2\n');
+    await store.takeVanished('restored', endedAtMs);
+    assert.equal(await readText(await store.newest()), expected);
+  }
+  const ended = openSnapshotStore(5_000);
+  await ended.keep(makeBody('a 2\n'), at(3_000), 'joined');
+  await ended.takeOlder(makeBody('a 1\nb 1\n'), at(4_000));
+  assert.equal(await readText(await ended.newest()), 'a 2\nb 1\n');
+});

@@ -135,6 +135,18 @@ export function takeAnswer(
   return { state: { ...next, continuity: { ...continuity, isInterrupted: false } }, becomes: 'renewed' };
 }
 
+/** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */
+export function takeOlderAnswer(
+  state: SourceState,
+  { thresholds = [] }: { readonly thresholds?: SourceState['thresholds'] },
+): SourceState {
+  if (!state.view.wasAlive || thresholds.length === 0 || state.continuity.isLost) return state;
+  return {
+    ...state,
+    thresholds: mergeReadings(thresholds, state.thresholds.length === 0 ? thresholds : state.thresholds),
+  };
+}
+
 function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {
   // It is kept here: nothing of it vanishes with main.
   if (kind === 'pushes') return false;

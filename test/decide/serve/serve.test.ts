@@ -14,6 +14,7 @@ import {
   type SourceResult,
   type SourceState,
   takeAnswer,
+  takeOlderAnswer,
   takeRefusal,
   takeView,
   viewMain,
@@ -191,4 +192,16 @@ test('findVanishedFate(): the end restores what vanished shortly before it, a ne
   for (const [before, now, fate] of TABLE) {
     assert.equal(findVanishedFate(VIEWS_OF_MAIN[before], VIEWS_OF_MAIN[now]), fate, `${before}, ${now}`);
   }
+});
+
+test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
+  const value = (number: number) => ({ kind: 'value', value: number }) as const;
+  const none = { kind: 'none' } as const;
+  const older = { thresholds: [value(1), value(2)] };
+  const state = { ...beginSource('program'), thresholds: [none, value(3)] };
+  assert.equal(takeOlderAnswer(state, older), state);
+  const alive = takeView(state, { main: 'living', wasAlive: true, endedAtMs: null });
+  assert.deepEqual(takeOlderAnswer(alive, older).thresholds, [value(1), value(3)]);
+  assert.deepEqual(takeOlderAnswer({ ...alive, thresholds: [] }, older).thresholds, older.thresholds);
+  assert.equal(takeOlderAnswer(alive, {}), alive);
 });
