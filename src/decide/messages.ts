@@ -47,7 +47,7 @@ export const MESSAGES = {
   hookNotCalled: warn(
     'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, or is not Python 3.6 or later',
   ),
-  familyTwice: warn('two files have a metric of the same name: the first file wins'),
+  familyTwice: warn('two files have a metric with different types, or the same series of it: the first file wins'),
   inExportersPlace: info(
     "serving in place of Locust's exporter: to turn this off, set LASTSCRAPE_METRICS_URL or LASTSCRAPE_FRONT=none",
   ),

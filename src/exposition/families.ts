@@ -77,13 +77,13 @@ export function openFamilyScan(format: Format = 'text'): BodyReader<unknown, Rea
 
 /** Opens the filter of one body: returns it without HELP, TYPE and samples of families that are not kept. */
 export function openFamilyFilter(
-  isKept: (family: string) => boolean,
+  isKept: (family: string, isSamples: boolean) => boolean,
   { keepsOther = true, format = 'text' }: FilterOptions = {},
 ): BodyFilter {
-  if (format === 'protobuf') return openMessageFilter(isKept);
+  if (format === 'protobuf') return openMessageFilter((family) => isKept(family, true));
   let kept: { block: Buffer; from: number; to: number }[] = [];
-  const walk = openWalk(format, ({ family }, block, from, to) => {
-    if (family === null ? !keepsOther : !isKept(family)) return;
+  const walk = openWalk(format, ({ family, isSamples }, block, from, to) => {
+    if (family === null ? !keepsOther : !isKept(family, isSamples)) return;
     if (family === null && format === 'openMetrics' && block.subarray(from, to).indexOf('# EOF') === 0) return;
     const last = kept.at(-1);
     if (last?.block === block && last.to === from) last.to = to;

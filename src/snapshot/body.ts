@@ -193,7 +193,7 @@ export async function* readInTurns(pieces: AsyncIterable<Uint8Array>): AsyncGene
 /** The pieces without the HELP, TYPE and sample lines of other families. @throws as `pieces` does */
 export async function* filterFamilies(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  isKept: (family: string) => boolean,
+  isKept: (family: string, isSamples: boolean) => boolean,
   options?: FilterOptions,
 ): AsyncGenerator<Uint8Array> {
   const filter = openFamilyFilter(isKept, options);

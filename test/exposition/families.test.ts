@@ -196,3 +196,19 @@ test('openFamilyFilter() leaves out # EOF, and UNIT with its family, of OpenMetr
   const comments = filter(['# EOF\n# EOF'], () => true, { format: 'text' });
   assert.equal(comments, '# EOF\n# EOF');
 });
+
+test('openFamilyScan() and openFamilyFilter() read a line feed within a value, cut anywhere', () => {
+  const [first, second] = ['a{b="c\nd 1\n",e="f"} 2\n', '{b="c\nd 1\n","g"} 3\n'];
+  for (const pieces of pairs(Buffer.from(`${first}${second}`))) {
+    assert.deepEqual(scan(...pieces), ['a', 'g']);
+    assert.equal(
+      filter(pieces, (family) => family === 'a'),
+      first,
+    );
+    assert.equal(
+      filter(pieces, (family) => family === 'g'),
+      second,
+    );
+  }
+  assert.deepEqual(scan('a{b="c\nd 1\n'), ['a', 'd']);
+});

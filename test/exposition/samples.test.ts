@@ -210,3 +210,19 @@ test('openFamilyReader() reads a line of 1 MiB', () => {
   const [family] = read(`a{b="${text}"} 1\n`);
   assert.equal(family?.samples[0]?.labels[0]?.[1].length, text.length - 1 - 200_000);
 });
+
+test('openFamilyReader() reads a line feed within a value, cut anywhere', () => {
+  const body = Buffer.from('a{b="c\nd 1\n",e="f"} 2\ng 3\n');
+  for (let at = 0; at <= body.length; at++) {
+    const samples = read(body.subarray(0, at), body.subarray(at)).flatMap((family) => family.samples);
+    const found = samples.map(({ name, labels, value }) => [name, ...labels.flat(), value]);
+    assert.deepEqual(
+      found,
+      [
+        ['a', 'b', 'c\nd 1\n', 'e', 'f', 2],
+        ['g', 3],
+      ],
+      `cut at ${at}`,
+    );
+  }
+});

@@ -216,7 +216,10 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
       if (family.type !== null) families.refuse(`second TYPE line for ${name}, or TYPE after samples`);
       const written = TYPES[format][text.trimEnd().toLowerCase()];
       if (written === undefined) families.refuse(`unknown metric type ${JSON.stringify(text)}`);
-      [family.type = 'untyped', family.suffix = ''] = written ?? [];
+      const [type, suffix = ''] = written ?? ['untyped'];
+      family.type = type;
+      // Some programs announce a counter with the suffix.
+      family.suffix = name.endsWith(suffix) ? '' : suffix;
     },
     onSample(sample) {
       const family = findFamily(sample.name);

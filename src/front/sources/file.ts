@@ -9,9 +9,13 @@ import { close, fstat, open, read, readdir } from '../../base/files.ts';
 import { prepareThreadCall } from '../../base/thread-call.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
+import { formatLabels } from '../../exposition/exposition-text.ts';
+import type { FamilyType } from '../../exposition/families.ts';
+import type { Label } from '../../exposition/lexer.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
+import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 import { makeReading } from '../../observe/exporter.ts';
-import { filterFamilies, openBody } from '../../snapshot/body.ts';
+import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
 import { type Beginning, openWarnings, readWhole, type Source, type WholeAnswer } from './source.ts';
 
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
@@ -29,7 +33,7 @@ export function openFileSource(
 ): Source {
   const path = fileURLToPath(url);
   const warnOnce = openWarnings(warn);
-  const onTwice = (family: string, file: string) => warnOnce({ id: 'familyTwice', fields: { family, file } });
+  const onTwice = (fields: Twice) => warnOnce({ id: 'familyTwice', fields });
   let newest: AbortSignal;
   const readAll = prepareThreadCall(async () => {
     const signal = newest;
@@ -59,14 +63,11 @@ async function readAnswer(
   path: string,
   exposition: ExpositionReader,
   signal: AbortSignal,
-  onTwice: (family: string, file: string) => void,
+  onTwice: (fields: Twice) => void,
 ): Promise<Beginning<WholeAnswer>> {
-  // The variable may name any file of this container: only metrics are served, and no line is quoted.
-  const check = openReadableCheck('text', { isQuoted: false });
   const whole = openBody();
   const sink: Sink = (piece) => {
     exposition.write(piece);
-    check.write(piece);
     whole.push(piece);
   };
   const isFolder = path.endsWith('/');
@@ -74,8 +75,6 @@ async function readAnswer(
   if (problem !== null) return problem;
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
-  const why = check.end();
-  if (why !== null) return failed(`${path} cannot be served: ${why}`);
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 
@@ -84,12 +83,11 @@ async function readFolder(
   folder: string,
   signal: AbortSignal,
   sink: Sink,
-  onTwice: (family: string, file: string) => void,
+  onTwice: (fields: Twice) => void,
 ): Promise<NoAnswer | null> {
   const names = await readdir(folder).catch((error) => describeProblem(folder, error));
   if ('kind' in names) return names;
-  // The file that has a family first.
-  const owners = new Map<string, string>();
+  const merge = openMerge(onTwice);
   let readCount = 0;
   let sizeBytes = 0;
   for (const name of names.filter((each) => /^[^.].*\.prom$/s.test(each)).toSorted()) {
@@ -100,13 +98,7 @@ async function readFolder(
     if (problem?.kind === 'refused') continue;
     if (problem !== null) return problem;
     file.end();
-    const families = await file.body.families();
-    for (const family of families) {
-      if (owners.has(family)) onTwice(family, path);
-      else owners.set(family, path);
-    }
-    const isKept = (family: string) => owners.get(family) === path;
-    for await (const piece of filterFamilies(file.body.read(), isKept)) {
+    for await (const piece of filterFamilies(file.body.read(), await merge.add(path, file.body))) {
       sizeBytes += piece.length;
       if (sizeBytes > BODY_MAX_BYTES) return failed(`${folder} has too much in it`);
       sink(piece);
@@ -116,7 +108,75 @@ async function readFolder(
   return readCount === 0 ? { kind: 'refused' } : null;
 }
 
-/** null: it is in the sink. Opened once, so that a rename over it changes nothing. Never rejects. */
+/** A family that two files have, in ways that one page cannot show: it is taken from the first. */
+type Twice = { readonly family: string; readonly file: string; readonly first: string };
+
+/** What files have of one family. */
+type Known = { type: FamilyType; readonly series: Set<string> };
+
+/** Of all families that several files have: more are not compared, since their names would not fit in memory. */
+const SERIES_MAX_COUNT = 50_000;
+
+/** Merges files as node_exporter does: families of the same type become one, if no series is in two. */
+function openMerge(onTwice: (fields: Twice) => void) {
+  /** The first file that has a family. */
+  const firsts = new Map<string, { readonly path: string; readonly body: Body }>();
+  /** Of the families that more than one file has. */
+  const known = new Map<string, Known>();
+  let seriesCount = 0;
+
+  /** Reads these families of a file. */
+  async function read(body: Body, families: ReadonlySet<string>): Promise<ReadonlyMap<string, Known>> {
+    const reader = openFamilyReader();
+    const found = new Map(
+      [...families].map((family): [string, Known] => [family, { type: 'untyped', series: new Set() }]),
+    );
+    const take = (parts: readonly Family[]) => {
+      for (const { name: family, type, samples } of parts) {
+        const own = found.get(family);
+        if (own !== undefined) own.type = type;
+        for (const { name, labels } of samples) {
+          if (seriesCount++ < SERIES_MAX_COUNT) own?.series.add(name + formatLabels(labels.toSorted(compareNames)));
+        }
+      }
+    };
+    for await (const piece of filterFamilies(body.read(), (each) => families.has(each))) take(reader.write(piece));
+    take(reader.end());
+    return found;
+  }
+
+  return {
+    /** Adds a file; returns what of it is kept: its samples, and its headers where no file before has them. */
+    async add(path: string, body: Body): Promise<(family: string, isSamples: boolean) => boolean> {
+      const families = await body.families();
+      const shared = new Set([...families].filter((each) => firsts.has(each)));
+      const unread = Map.groupBy(
+        [...shared].filter((each) => !known.has(each)),
+        (each) => firsts.get(each)?.body,
+      );
+      for (const [first, names] of unread) {
+        if (first !== undefined) for (const [name, each] of await read(first, new Set(names))) known.set(name, each);
+      }
+      for (const [family, { type, series }] of shared.size === 0 ? [] : await read(body, shared)) {
+        const before = known.get(family) ?? { type, series: new Set() };
+        const isOther = type !== before.type && type !== 'untyped' && before.type !== 'untyped';
+        if (isOther || !series.isDisjointFrom(before.series)) {
+          onTwice({ family, file: path, first: firsts.get(family)?.path ?? '' });
+          shared.delete(family);
+        } else for (const each of series) before.series.add(each);
+      }
+      const own = new Set([...families].filter((each) => !firsts.has(each)));
+      for (const family of own) firsts.set(family, { path, body });
+      return (family, isSamples) => own.has(family) || (isSamples && shared.has(family));
+    },
+  };
+}
+
+function compareNames([one]: Label, [other]: Label): number {
+  return one < other ? -1 : 1;
+}
+
+/** null: it is in the sink, whole and readable. Opened once, so that a rename over it changes nothing. Never rejects. */
 async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
   // A FIFO would wait for its writer.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
@@ -134,6 +194,8 @@ async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<
 async function copyFile(file: number, path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
   const before = await fstat(file);
   const isChanging = `${path} is being written`;
+  // The variable may name any file of this container: only metrics are served, and no line is quoted.
+  const check = openReadableCheck('text', { isQuoted: false });
   if (!before.isFile()) return failed(`${path} is no file`);
   if (before.size > BODY_MAX_BYTES) return failed(`${path} is too long`);
   let last = LINE_FEED;
@@ -143,12 +205,15 @@ async function copyFile(file: number, path: string, signal: AbortSignal, sink: S
     const { bytesRead } = await read(file, piece, 0, piece.length, at);
     if (bytesRead === 0) return failed(isChanging);
     sink(piece.subarray(0, bytesRead));
+    check.write(piece.subarray(0, bytesRead));
     last = piece[bytesRead - 1] as number;
     at += bytesRead;
   }
   const after = await fstat(file);
   if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) return failed(isChanging);
-  return last === LINE_FEED ? null : failed(`${path} does not end with a line feed`);
+  if (last !== LINE_FEED) return failed(`${path} does not end with a line feed`);
+  const why = check.end();
+  return why === null ? null : failed(`${path} cannot be served: ${why}`);
 }
 
 function failed(why: string): NoAnswer {

@@ -140,6 +140,21 @@ test('readPushedText() says of a body that is cut what it must end with', () => 
   assert.equal(readWhy('# TYPE a gauge\na 1\n', 'openMetrics'), 'no "# EOF" at its end');
 });
 
+test('readPushedText() keeps the name of a counter of OpenMetrics that is announced with its suffix', () => {
+  for (const name of ['foo', 'foo_total']) {
+    const read = readPushedText(Buffer.from(`# TYPE ${name} counter\nfoo_total 1\n# EOF\n`), 'openMetrics', new Map());
+    const found = read.kind === 'read' ? read.families.map(({ name: own, type }) => [own, type]) : read;
+    assert.deepEqual(found, [['foo_total', 'counter']], name);
+  }
+});
+
+test('readPushedText() takes names of text 0.0.4 alone', () => {
+  const kinds = ['a:b_1 1\n', '{"a.b"} 1\n', '# TYPE "a b" gauge\n'].map(
+    (text) => readPushedText(Buffer.from(text), 'text', new Map()).kind,
+  );
+  assert.deepEqual(kinds, ['read', 'unreadable', 'unreadable']);
+});
+
 test('readPushedText() finds text after the end of OpenMetrics, wherever a piece ends', () => {
   const end = Buffer.from(`# HELP a ${' '.repeat(65_520)}\n# EOF\n`);
   assert.equal(end.length, 65_536);

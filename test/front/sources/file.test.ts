@@ -178,18 +178,45 @@ test('a folder is all of its *.prom in the order of their names', async () => {
   assert.equal(await read(source), `failed: ${path} does not end with a line feed`);
 });
 
-test('a family in two files is taken from the first, with one warning', async () => {
+const histogram = (worker: number, value: number) =>
+  `# TYPE h histogram\nh_bucket{w="${worker}",le="+Inf"} ${value}\nh_sum{w="${worker}"} 1\nh_count{w="${worker}"} 1\n`;
+const samplesOf = (text: string) => text.replace(/^#.*\n/gm, '');
+
+test('a family of several files is one, with the headers of the first', async () => {
   const folder = openFolder();
   const { source, warnings } = openSource(`${folder.path}/`);
-  const histogram = (value: number) => `# TYPE h histogram\nh_bucket{le="+Inf"} ${value}\nh_sum 1\nh_count 1\n`;
-  folder.write('1.prom', `# HELP later Has none yet.\n# TYPE later gauge\n${histogram(1)}a 1\n`);
-  folder.write('2.prom', `b 2\n# HELP h Again.\n${histogram(2)}# TYPE later gauge\nlater 2\na 2\n`);
-  folder.write('3.prom', 'a 3\nb 3\nc 3\n');
-  const text = `${histogram(1)}a 1\nb 2\n# TYPE later gauge\nlater 2\nc 3\n`;
+  const files = [1, 2, 3].map(
+    (worker) =>
+      `# HELP rows Of ${worker}.\n# TYPE rows counter\nrows{w="${worker}"} ${worker}\n${histogram(worker, 2)}# Other\n`,
+  );
+  for (const [index, text] of files.entries()) folder.write(`${index}.prom`, text);
+  folder.write('4.prom', 'rows{w="5"} 5\nonly 1\n');
+  const [first = '', ...others] = files;
+  const text = `${first}${others.map((each) => `${samplesOf(each)}# Other\n`).join('')}rows{w="5"} 5\nonly 1\n`;
   assert.equal(await read(source), text);
   assert.equal(await read(source), text);
-  const file = join(folder.path, '2.prom');
-  assert.deepEqual(warnings, [{ id: 'familyTwice', fields: { family: 'h', file } }]);
+  assert.deepEqual(warnings, []);
+});
+
+test('a family is taken from the first of two files that contradict each other, with a warning that names both', async () => {
+  for (const [one, other] of [
+    ['# TYPE a counter\na{w="1"} 1\n', '# TYPE a gauge\na{w="2"} 2\n'],
+    ['a 1\n', 'a 2\n'],
+    ['a{b="c",d="e"} 1\na{b="f"} 1\n', 'a{d="e", b="c",} 1\na{b="g"} 1\n'],
+    [histogram(1, 1).replace(/\bh(?=[ _])/g, 'a'), '# TYPE a gauge\na 1\n'],
+  ] as const) {
+    const folder = openFolder();
+    const { source, warnings } = openSource(`${folder.path}/`);
+    const [first, file] = [
+      folder.write('1.prom', `# HELP later Has none yet.\n${one}`),
+      folder.write('2.prom', `${other}b 2\n`),
+    ];
+    folder.write('3.prom', '# TYPE later gauge\nlater 2\n');
+    const text = `${one}b 2\n# TYPE later gauge\nlater 2\n`;
+    assert.equal(await read(source), text);
+    assert.equal(await read(source), text);
+    assert.deepEqual(warnings, [{ id: 'familyTwice', fields: { family: 'a', file, first } }]);
+  }
 });
 
 test('a folder of 1,000 files is read while one is renamed over, one goes and one comes', async () => {
@@ -253,6 +280,6 @@ test('a file that is no exposition is not served, and none of its text is shown'
     const { source } = openSource(path);
     assert.equal(await read(source), `failed: ${path} cannot be served: a line that Prometheus refuses`);
     const all = openSource(`${folder.path}/`);
-    assert.equal(await read(all.source), `failed: ${folder.path}/ cannot be served: a line that Prometheus refuses`);
+    assert.equal(await read(all.source), `failed: ${path} cannot be served: a line that Prometheus refuses`);
   }
 });
