@@ -65,7 +65,7 @@ const LABEL_TWICE = new RegExp(`[{,] ?(${LABEL_NAME}|${PLAIN_QUOTED})="[^\\n]*?,
 /** In characters: finding a label twice takes time that grows as the square of a line's length. */
 const PLAIN_LINE_LENGTH = 2_000;
 
-// The exact grammar. The groups of a sample's series come first; see `readSeries`.
+// The exact grammar. The groups of a sample's series come first, as in SERIES.
 /** The name of a HELP or TYPE, and the byte behind it, which is passed over. */
 const ANNOUNCED = `(?:${QUOTED}|${NAME}(?![\\w:]))(?<passed>[^\\n\\0])`;
 const OM_TEXT = String.raw`"[^"\\\n]*(?:\\\0*[^\n\0][^"\\\n]*)*"`;
@@ -100,6 +100,11 @@ const EXACT_LINE = {
     'y',
   ),
 } as const;
+/** The named groups of these. */
+type Parts = Partial<
+  Record<'end' | 'passed' | 'help' | 'unitName' | 'unit' | 'time' | 'exemplar' | 'exemplarTime', string>
+>;
+
 /** Looks for a line at which Prometheus stops. */
 export function findStop(text: string, format: TextFormat, { isUtf8, isLast }: BlockKind): Stop {
   const plain = isUtf8 && !hasLongLine(text) && !LABEL_TWICE.test(text) ? PLAIN_LINES[format] : null;
@@ -115,7 +120,8 @@ export function findStop(text: string, format: TextFormat, { isUtf8, isLast }: B
     const match = exact.exec(text);
     if (match === null && !isLast && isBegun(text, at)) return { kind: 'begun', at };
     if (match === null || isRefused(match, format, isUtf8)) return { kind: 'refused', at };
-    if (match.groups?.['end'] !== undefined) return { kind: 'end', at: exact.lastIndex };
+    const { end }: Parts = { ...match.groups };
+    if (end !== undefined) return { kind: 'end', at: exact.lastIndex };
   }
 }
 
@@ -131,15 +137,16 @@ function hasLongLine(text: string): boolean {
 /** Whether Prometheus refuses a line of the right form for a number, a label, or bytes that are not UTF-8. */
 function isRefused(match: RegExpExecArray, format: TextFormat, isUtf8: boolean): boolean {
   const [line, , , before = '', , after = '', value] = match;
-  const { passed, help, unitName, unit = '', time = '', exemplar = '', exemplarTime = '' } = match.groups ?? {};
+  const { passed, help, unitName, unit, time, exemplar, exemplarTime }: Parts = { ...match.groups };
   // The rest of the letter is no UTF-8.
   if (isUtf8 && passed !== undefined && passed > '\x7f') return true;
   const letters = value === undefined ? help : line;
   if (!isUtf8 && letters !== undefined && decodeUtf8(Buffer.from(letters, 'latin1')) === null) return true;
   if (unitName !== undefined) return unit !== '' && !stripQuotes(unitName).endsWith(`_${unit}`);
   if (value === undefined) return false;
-  if (format === 'text' && time !== '' && BigInt(time) >= 2n ** 63n) return true;
-  return [value, time, exemplar, exemplarTime].some(isTooLarge) || hasWrongLabel(readLabels(before + after));
+  if (format === 'text' && time !== undefined && BigInt(time) >= 2n ** 63n) return true;
+  const numbers = [value, time, exemplar, exemplarTime];
+  return numbers.some((each) => each !== undefined && isTooLarge(each)) || hasWrongLabel(readLabels(before + after));
 }
 
 /** One without a name, twice, or in the name's place. A label with an empty value is none, nor are others of its name. */
