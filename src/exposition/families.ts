@@ -1,5 +1,5 @@
 // Lists the families of an exposition that have samples, and removes families from one.
-// Looks only at names at the start of lines, readable or not. Pure; holds one line at most.
+// Looks only at the names of lines, readable or not. Pure; holds one line at most.
 //
 // A family is what `# TYPE name` announces: `name_bucket`, `name_sum` and `name_count` belong to the
 // histogram or summary `name` (Prometheus documentation, "Exposition formats"), `name_created` too; in

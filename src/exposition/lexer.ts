@@ -1,5 +1,6 @@
-// What a line of text 0.0.4 or 1.0.0 and of OpenMetrics is: the only grammar of names, labels, values and
-// timestamps, and the readers of one line and of whole texts. Pure; keeps nothing.
+// What a line of text 0.0.4 or 1.0.0 and of OpenMetrics is: the grammar of names, labels, values and times, and
+// the readers of one line and of whole texts. More lenient than Prometheus: what it takes, and no more, is in
+// `readable-lines.ts`. Pure; keeps nothing.
 // (Prometheus documentation, "Exposition formats"; openmetrics.io, "Specification"; promparse.go and
 // openmetricsparse.go of prometheus/prometheus.)
 //
@@ -49,7 +50,7 @@ export const END = '(?:\\n|$)';
 export const SERIES =
   `${BLANKS}(?:(${NAME})(?:[ \\t]+|(?=[-+.]))|(?:(${NAME})${BLANKS}\\{${BLANKS}|` +
   `\\{${BLANKS}(${LABELS})(${QUOTED_NAME})${BLANKS}(?:,${BLANKS}|(?=\\})))(${LABELS})\\}${BLANKS})(${VALUE})`;
-/** Another group: timestamp. Line ends with CR, too, which Prometheus refuses: a condition is read all the same. */
+/** Another group: timestamp. Unlike Prometheus, takes CR at the end, so that conditions read such pages. */
 const SAMPLE = `${SERIES}(?:[ \\t]+(-?\\d+))?${BLANKS}\\r?${END}`;
 /** The same in OpenMetrics: seconds, and an exemplar. */
 const OM_SAMPLE =

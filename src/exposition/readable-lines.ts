@@ -109,13 +109,7 @@ type Parts = Partial<
 export function findStop(text: string, format: TextFormat, { isUtf8, isLast }: BlockKind): Stop {
   const plain = isUtf8 && !hasLongLine(text) && !LABEL_TWICE.test(text) ? PLAIN_LINES[format] : null;
   const exact = EXACT_LINE[format];
-  for (let at = 0; ; at = exact.lastIndex) {
-    if (plain !== null) {
-      plain.lastIndex = at;
-      plain.test(text);
-      at = plain.lastIndex;
-    }
-    if (at === text.length) return { kind: 'none', at };
+  for (let at = skipPlain(text, 0, plain); at < text.length; at = skipPlain(text, exact.lastIndex, plain)) {
     exact.lastIndex = at;
     const match = exact.exec(text);
     if (match === null && !isLast && isBegun(text, at)) return { kind: 'begun', at };
@@ -123,6 +117,15 @@ export function findStop(text: string, format: TextFormat, { isUtf8, isLast }: B
     const { end }: Parts = { ...match.groups };
     if (end !== undefined) return { kind: 'end', at: exact.lastIndex };
   }
+  return { kind: 'none', at: text.length };
+}
+
+/** Where the lines from `at` on that are written as usual end. */
+function skipPlain(text: string, at: number, plain: RegExp | null): number {
+  if (plain === null) return at;
+  plain.lastIndex = at;
+  plain.test(text);
+  return plain.lastIndex;
 }
 
 function hasLongLine(text: string): boolean {
