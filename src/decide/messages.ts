@@ -43,6 +43,9 @@ export const MESSAGES = {
     'a native histogram was pushed: pages of pushes are text, which has only its sum, count and classic buckets',
   ),
   pushRefused: warn('a push was refused: its numbers are not on the page'),
+  pushedDropped: warn(
+    'families that were deleted or replaced are gone before a scrape had them: there was no more room',
+  ),
   nothingPushed: warn("nothing was pushed: check the host and port of main's URL, and hostAliases"),
   hookNotCalled: warn(
     'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, or is not Python 3.6 or later',

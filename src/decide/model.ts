@@ -160,6 +160,8 @@ export type PushCounts = {
   readonly changedAtMs: number | null;
   readonly takenCount: number;
   readonly refusedCount: number;
+  /** Families that were deleted or replaced, and had no more room before every scraper had them. */
+  readonly droppedCount: number;
   readonly why: string;
 };
 

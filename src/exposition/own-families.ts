@@ -21,7 +21,7 @@ export type OwnValues = {
   /** Scrapes handed over whole, to scrapers that count. */
   readonly scrapesCount: number;
   /** Absent: the source takes none. */
-  readonly pushes?: { readonly takenCount: number; readonly refusedCount: number };
+  readonly pushes?: { readonly takenCount: number; readonly refusedCount: number; readonly droppedCount: number };
   /** Calls for a snapshot that were answered with 200; absent: no hook makes them. */
   readonly hookCallsCount?: number;
 };
@@ -47,6 +47,10 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   lastscrape_scrapes_total: ['Scrapes through the front that were handed over whole.', (values) => values.scrapesCount],
   lastscrape_pushes_total: ['Pushes that were answered with 200.', ({ pushes }) => pushes?.takenCount ?? null],
   lastscrape_pushes_refused_total: ['Pushes that got an error.', ({ pushes }) => pushes?.refusedCount ?? null],
+  lastscrape_pushed_families_dropped_total: [
+    'Pushed families that were deleted or replaced, and dropped before every scraper had them.',
+    ({ pushes }) => pushes?.droppedCount ?? null,
+  ],
   lastscrape_hook_calls_total: ['Calls of the hook that got 200.', ({ hookCallsCount }) => hookCallsCount ?? null],
   lastscrape_build_info: ['The version of lastscrape; always 1.', () => 1, VERSION],
 };

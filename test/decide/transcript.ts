@@ -232,11 +232,11 @@ class Player {
 
 /** How the read for a scrape went. */
 function readCalls(fields: Fields): Partial<FrontObservation> {
-  const [takenCount, refusedCount] = fields.get('pushes')?.split(',').map(Number) ?? [];
+  const [takenCount, refusedCount = 0, droppedCount = 0] = fields.get('pushes')?.split(',').map(Number) ?? [];
   const hook = fields.get('hook');
   return {
     ...(takenCount !== undefined && {
-      pushes: { changedAtMs: null, takenCount, refusedCount: refusedCount ?? 0, why: '400: no line feed' },
+      pushes: { changedAtMs: null, takenCount, refusedCount, droppedCount, why: '400: no line feed' },
     }),
     ...(hook !== undefined && { hookCallsCount: Number(hook) }),
   };

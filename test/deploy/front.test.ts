@@ -21,7 +21,7 @@ function readFile(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-const CALLS = { pushes: { takenCount: 1, refusedCount: 1 }, hookCallsCount: 1 };
+const CALLS = { pushes: { takenCount: 1, refusedCount: 1, droppedCount: 1 }, hookCallsCount: 1 };
 const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1, ...CALLS };
 const OWN_FAMILIES = [
   ...formatOwnFamilies(NOW, new Set())

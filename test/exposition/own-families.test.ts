@@ -20,7 +20,7 @@ function listSamples(text: string): string[] {
 }
 
 test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () => {
-  const calls = { pushes: { takenCount: 4, refusedCount: 5 }, hookCallsCount: 6 };
+  const calls = { pushes: { takenCount: 4, refusedCount: 5, droppedCount: 7 }, hookCallsCount: 6 };
   const text = formatOwnFamilies(
     { ...VALUES, ...calls, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 },
     NONE,
@@ -33,6 +33,7 @@ test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () =
     'lastscrape_scrapes_total 3',
     'lastscrape_pushes_total 4',
     'lastscrape_pushes_refused_total 5',
+    'lastscrape_pushed_families_dropped_total 7',
     'lastscrape_hook_calls_total 6',
     `lastscrape_build_info{version="${VERSION}"} 1`,
   ]);

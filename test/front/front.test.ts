@@ -760,7 +760,13 @@ test('what is pushed is on the page at once, after the end too, and what is dele
   assert.deepEqual(await get(), [1, '1']);
   assert.equal(await put('POST', 'rows 2\n'), 200);
   assert.equal(await put('DELETE'), 202);
-  assert.deepEqual(front.observe().pushes, { changedAtMs: 5_000, takenCount: 2, refusedCount: 0, why: '' });
+  assert.deepEqual(front.observe().pushes, {
+    changedAtMs: 5_000,
+    takenCount: 2,
+    refusedCount: 0,
+    droppedCount: 0,
+    why: '',
+  });
   assert.deepEqual(await get(), [1, '2']);
   assert.deepEqual(await get(), [1, undefined]);
   front.tell(ENDED, scrapers);

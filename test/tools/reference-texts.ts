@@ -86,6 +86,8 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   pageUnreadable: 'Prometheus refuses it too; `why` says what is wrong with it.',
   nativeHistogramPushed: null,
   pushRefused: '`why` is what the program got. `lastscrape_pushes_refused_total` counts them.',
+  pushedDropped:
+    'All that is pushed has 6 MB, what was deleted too until it is scraped. Scrape more often, or push less. `lastscrape_pushed_families_dropped_total` counts them.',
   nothingPushed: 'In the pod, `curl HOST:PORT/-/ready` must print `OK`, with HOST and PORT of its URL.',
   hookNotCalled: 'What changed after the last poll is lost. See [the hook](front.md#the-python-hook).',
   familyTwice: null,

@@ -216,9 +216,11 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
   }
   const slow = findSlowScraper(front, outcome, policy);
   if (slow !== null && phase.kind === 'quitting') return slow;
-  const { refusedCount = 0, why = '' } = front.seen.pushes ?? {};
+  const { refusedCount = 0, droppedCount = 0, why = '' } = front.seen.pushes ?? {};
   if (refusedCount > 0)
     return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
+  if (droppedCount > 0)
+    return `${droppedCount} pushed families were deleted or replaced, and had no more room before a scrape had them`;
   const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
   if (lost !== undefined) return MESSAGES[lost].text;
   if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;

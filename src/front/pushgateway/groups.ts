@@ -41,12 +41,16 @@ export type PushRequest = {
 };
 
 /** How it was answered; `why`: the text of an error. */
-export type PushResult = { readonly store: PushStore; readonly status: 200 | 202 | 400; readonly why?: string };
+export type PushResult = {
+  readonly store: PushStore;
+  readonly status: 200 | 202 | 400;
+  readonly why?: string;
+  /** Leftovers that had no more room, and were not taken by every scraper. */
+  readonly droppedCount: number;
+};
 
 export const EMPTY_STORE: PushStore = { groups: new Map(), leftovers: [] };
 export const GROUPS_MAX_COUNT = 1_000;
-/** Of leftovers; the oldest go first. */
-const LEFTOVERS_MAX_COUNT = 1_000;
 
 /** As Pushgateway writes them. */
 const TIMES = {
@@ -68,10 +72,10 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
   const [pushed, failed] = [TIMES.pushed[0], TIMES.failed[0]];
   if (body === null) {
     groups.delete(key);
-    return { store: keepLeftovers(store, groups, before, takenAtMs), status: 202 };
+    return { ...keepLeftovers(store, groups, before, takenAtMs), status: 202 };
   }
   if (groups.size === GROUPS_MAX_COUNT && !groups.has(key)) {
-    return { store, status: 400, why: `there are ${GROUPS_MAX_COUNT} groups already` };
+    return { store, status: 400, why: `there are ${GROUPS_MAX_COUNT} groups already`, droppedCount: 0 };
   }
   const own = body.families.filter(({ name }) => name !== pushed && name !== failed);
   const families = new Map([
@@ -82,13 +86,14 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
   ]);
   groups.set(key, { grouping, families });
   const why = body.fault ?? (findLength(groups) > PUSHED_MAX_LENGTH ? EXCESS : findContradiction(groups, own));
-  if (why === null) return { store: keepLeftovers(store, groups, before, takenAtMs), status: 200 };
+  if (why === null) return { ...keepLeftovers(store, groups, before, takenAtMs), status: 200 };
   const rest = [[failed, time('failed', seconds)] as const];
   const unchanged = new Map([[pushed, time('pushed', 0)], ...before, ...rest]);
   return {
     store: { ...store, groups: new Map(store.groups).set(key, { grouping, families: unchanged }) },
     status: 400,
     why: `pushed metrics are invalid or inconsistent with existing metrics: ${why}`,
+    droppedCount: 0,
   };
 }
 
@@ -103,13 +108,13 @@ export function listFamilies({ groups, leftovers }: PushStore): readonly KeptFam
   return [...[...groups.values()].flatMap(({ families }) => [...families.values()]), ...leftovers];
 }
 
-/** Removed from a group: what no group has any more, and does not contradict what one has. */
+/** Keeps what no group has any more, and does not contradict what one has: the newest that there is room for. */
 function keepLeftovers(
   store: PushStore,
   groups: PushStore['groups'],
   before: Group['families'],
   takenAtMs: number,
-): PushStore {
+): Pick<PushResult, 'store' | 'droppedCount'> {
   const present = indexFamilies(groups);
   const isPresent = (family: KeptFamily) => present.get(family.name)?.includes(family) === true;
   const removed = [...before.values()].filter((family) => !isPresent(family));
@@ -120,12 +125,11 @@ function keepLeftovers(
     return series.length === 0 ? [] : [{ ...family, series: new Map(series) }];
   });
   let leftLength = PUSHED_MAX_LENGTH - findLength(groups);
-  const newest = leftovers.slice(-LEFTOVERS_MAX_COUNT).toReversed();
-  const kept = newest.filter(({ length }) => {
+  const kept = leftovers.toReversed().filter(({ length }) => {
     leftLength -= length;
     return leftLength >= 0;
   });
-  return { groups, leftovers: kept.toReversed() };
+  return { store: { groups, leftovers: kept.toReversed() }, droppedCount: leftovers.length - kept.length };
 }
 
 function findLength(groups: PushStore['groups']): number {

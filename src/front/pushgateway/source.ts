@@ -88,7 +88,7 @@ function openPushes(parts: PushSourceParts) {
   const { clock, toUnixSeconds, findTakenAtMs } = parts;
   const warnOnce = openWarnings(parts.log);
   let store = EMPTY_STORE;
-  let counts: PushCounts = { changedAtMs: null, takenCount: 0, refusedCount: 0, why: '' };
+  let counts: PushCounts = { changedAtMs: null, takenCount: 0, refusedCount: 0, droppedCount: 0, why: '' };
   let page: Page | null = null;
   const receive = openReceiver();
 
@@ -127,9 +127,15 @@ function openPushes(parts: PushSourceParts) {
     if (body?.hasNative === true) {
       warnOnce({ id: 'nativeHistogramPushed', fields: { group: formatSeries([], grouping) } });
     }
-    return [result.status, result.why ?? ''];
+    const { droppedCount } = result;
+    if (droppedCount === 0) return [result.status, result.why ?? ''];
+    counts = { ...counts, droppedCount: counts.droppedCount + droppedCount };
+    warnOnce({ id: 'pushedDropped', fields: { path: url } });
+    return [result.status, `${DROPPED}: ${droppedCount}`];
   }
 }
+
+const DROPPED = 'there was no room for families that were deleted or replaced before a scrape had them';
 
 const NOT_FOUND =
   'not found; here are PUT, POST, DELETE /metrics/job/JOB{/LABEL/VALUE}, GET /metrics, GET /-/healthy, GET /-/ready';

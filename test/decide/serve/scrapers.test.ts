@@ -157,7 +157,7 @@ test('judgeTurnout() counts what got the snapshot since the source refused, unti
 });
 
 test('judgeTurnout() counts no page from before the newest push', () => {
-  const pushes = { takenCount: 1, refusedCount: 0, why: '' };
+  const pushes = { takenCount: 1, refusedCount: 0, droppedCount: 0, why: '' };
   const seenAfter = (changedAtMs: number) =>
     judge(addAll([scrapeBy('a', 105_000)], { pushes: { ...pushes, changedAtMs } })).seenCount;
   assert.deepEqual([seenAfter(104_999), seenAfter(105_000)], [1, 0]);
