@@ -82,9 +82,9 @@ const BLOCKED_MS = 1_000;
 type Since = Pick<Connection, 'idleSinceMs' | 'blockedSinceMs'>;
 
 /**
- * Which connection makes room for one more of `address`: one of the address that has the most, if that is
- * more than `addressCount`, else any that is idle or blocked. Null: none, the new one is closed. `open`:
- * oldest first.
+ * Which connection makes room for one more of `address`: the one idle longest, else the one blocked longest;
+ * of the address that has most, if those are `addressCount` or more, which otherwise loses its newest to
+ * another address. Null: the new one is closed. `open`: oldest first.
  */
 export function chooseToClose<One extends Since & Pick<Connection, 'address'>>(
   open: readonly One[],
@@ -92,13 +92,11 @@ export function chooseToClose<One extends Since & Pick<Connection, 'address'>>(
   nowMs: number,
   addressCount: number,
 ): One | null {
-  const countWithNew = ([one, ...others]: readonly One[]) => others.length + (one?.address === address ? 2 : 1);
   const groups = [...Map.groupBy(open, (each) => each.address).values()];
-  const [largest = []] = groups.toSorted((one, other) => countWithNew(other) - countWithNew(one));
-  const isCrowd = countWithNew(largest) > addressCount;
-  const from = isCrowd ? largest : open;
+  const [largest = []] = groups.toSorted((one, other) => other.length - one.length);
+  const isCrowd = largest.length >= addressCount;
   const findLongest = (key: keyof Since, untilMs: number) =>
-    from
+    (isCrowd ? largest : open)
       .filter((each) => (each[key] ?? Number.POSITIVE_INFINITY) <= untilMs)
       .toSorted((one, other) => Number(one[key]) - Number(other[key]))[0];
   const newest = isCrowd && largest[0]?.address !== address ? largest.at(-1) : null;
@@ -114,8 +112,11 @@ function readAddress({ remoteAddress = '' }: Socket): string {
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
   let cancelIdle = () => {};
-  // Whether a client that ended its side still reads cannot be known: it is gone, as for Go's server.
-  socket.once('end', () => gone.abort('the client hung up'));
+  // Whether a client that ended its side still reads cannot be known. A scraper does not: it has given up. Others
+  // may, such as `printf 'POST /-/snapshot HTTP/1.1…' | nc`.
+  socket.once('end', () => {
+    if (connection.scraperAgent !== null) connection.close('the client hung up');
+  });
   socket.once('error', () => {
     connection.hasFailed = true;
   });

@@ -328,6 +328,26 @@ test('the path at which an exporter would end keeps a snapshot, by any method an
   assert.equal((await ask(other.port, 'POST /quitquitquit HTTP/1.1\r\nHost: x\r\n\r\n')).status, 404);
 });
 
+test('a client that ends its side after its request gets the answer, as of printf … | nc', async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  await using server = await openFrontServer(() => gate.then(() => answerOf(['a 1\n'])), {
+    snapshot: () => gate.then(() => ({ kind: 'kept' })),
+  });
+  const clients = [];
+  for (const line of ['POST /-/snapshot', 'GET /metrics', 'GET /-/ready']) {
+    const client = await server.dial(`${line} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    client.socket.end();
+    clients.push(client);
+  }
+  await server.settle();
+  open();
+  for (const client of clients) {
+    assert.equal((await client.readAnswer()).status, 200);
+    assert.equal(await client.closed, '');
+  }
+  assert.deepEqual(server.served, []);
+});
+
 test('POST /-/snapshot notifies the reader that the client hung up', async () => {
   const { promise: began, resolve: begin } = Promise.withResolvers<AbortSignal>();
   await using server = await openFrontServer(() => answerOf([]), {
@@ -338,7 +358,7 @@ test('POST /-/snapshot notifies the reader that the client hung up', async () =>
   });
   const client = await server.dial('POST /-/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
   const signal = await began;
-  client.socket.destroy();
+  client.socket.resetAndDestroy();
   await aborted(signal);
   assert.equal(signal.reason, 'the client hung up');
 });
