@@ -14,6 +14,8 @@ const [bytesText = '50000', holdText = '0', portText = '0'] = process.argv.slice
 const bodyByteCount = Number(bytesText);
 const holdMs = Number(holdText);
 
+/** Of its last number, which counts the reads of the page, as promhttp's does: no two pages are the same. */
+const COUNT_DIGITS = 6;
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
 let lookCount = 0;
@@ -25,6 +27,7 @@ const exporter = createServer((request, response) => {
   switch (request.url) {
     case '/metrics':
       lookCount += 1;
+      body.write(String(lookCount).padStart(COUNT_DIGITS, '0'), body.length - COUNT_DIGITS - 1);
       connections.add(request.socket);
       response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
       if (holdMs === 0 && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) {
@@ -65,7 +68,7 @@ function writeBody(up: 0 | 1): Buffer {
   const tail =
     `# HELP locust_up The current health status of the server (1 = UP, 0 = DOWN).\n# TYPE locust_up gauge\nlocust_up ${up}\n` +
     '# HELP locust_users The current number of users.\n# TYPE locust_users gauge\nlocust_users 50\n' +
-    'promhttp_metric_handler_requests_in_flight 1\npromhttp_metric_handler_requests_total{code="200"} 7\n';
+    `promhttp_metric_handler_requests_in_flight 1\npromhttp_metric_handler_requests_total{code="200"} ${'0'.repeat(COUNT_DIGITS)}\n`;
   const rowBytes = writeFamily('num_requests', 2).length - writeFamily('num_requests', 1).length;
   const fixedBytes = tail.length + ROW_FIELDS.map((family) => writeFamily(family, 0)).join('').length;
   const rowCount = Math.round((bodyByteCount - fixedBytes) / ROW_FIELDS.length / rowBytes);

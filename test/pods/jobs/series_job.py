@@ -1,4 +1,4 @@
-"""A program with JOB_SERIES numbers that never change, on JOB_PORT until it is killed: what being read costs it."""
+"""A program with JOB_SERIES numbers that do not change, beside the process's own that do, on JOB_PORT until it is killed: what being read costs it."""
 import os
 import signal
 

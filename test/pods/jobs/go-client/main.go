@@ -46,6 +46,10 @@ func main() {
 	factory := promauto.With(registry)
 	series, _ := strconv.Atoi(os.Getenv("JOB_SERIES"))
 	if series > 0 {
+		began := time.Now()
+		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "job_seconds", Help: "How long it runs."}, func() float64 {
+			return time.Since(began).Seconds()
+		})
 		left := factory.NewGaugeVec(prometheus.GaugeOpts{Name: "job_rows", Help: "Rows that are left."}, []string{"kind", "part"})
 		for index := range series {
 			left.WithLabelValues(fmt.Sprintf("kind-%d", index%10), fmt.Sprintf("%06d", index)).Set(float64(index) / 3)
