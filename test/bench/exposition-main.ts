@@ -1,6 +1,7 @@
-// An exporter of a given size as a process: `node exposition-main.ts BYTES HOLD_MS [PORT]` prints its two ports.
-// The body is a run of Locust with many request names; POST /end ends locust_up and the second port, as main's
-// end. HOLD_MS (0: none) keeps the last byte back, so that a short-lived reader can be looked at.
+// An exporter of a given size as a process: `node exposition-main.ts BYTES HOLD_MS PORT [same]` prints its two
+// ports; PORT 0: a free one. The body is a run of Locust with many request names, and counts its reads unless
+// `same`; POST /end ends locust_up and the second port, as main's end. HOLD_MS (0: none) keeps the last byte
+// back, so that a short-lived reader can be looked at.
 
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
@@ -10,11 +11,11 @@ import { gzipSync } from 'node:zlib';
 import { ROW_FIELDS } from '../../src/front/locust/page.ts';
 import { listen } from '../support/listen.ts';
 
-const [bytesText = '50000', holdText = '0', portText = '0'] = process.argv.slice(2);
+const [bytesText = '50000', holdText = '0', portText = '0', same = ''] = process.argv.slice(2);
 const bodyByteCount = Number(bytesText);
 const holdMs = Number(holdText);
 
-/** Of its last number, which counts the reads of the page, as promhttp's does: no two pages are the same. */
+/** Of its last number, the reads so far, as promhttp has it. */
 const COUNT_DIGITS = 6;
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
@@ -27,7 +28,7 @@ const exporter = createServer((request, response) => {
   switch (request.url) {
     case '/metrics':
       lookCount += 1;
-      body.write(String(lookCount).padStart(COUNT_DIGITS, '0'), body.length - COUNT_DIGITS - 1);
+      if (same === '') body.write(String(lookCount).padStart(COUNT_DIGITS, '0'), body.length - COUNT_DIGITS - 1);
       connections.add(request.socket);
       response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
       if (holdMs === 0 && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) {

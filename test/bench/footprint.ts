@@ -148,7 +148,7 @@ type Watched = Omit<Footprint, 'warmStartSeconds' | 'smallestLimitMebibytes'>;
 async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<Program, Watched>>> {
   const exposition = await bench.openExposition(SMALL_BYTES);
   // The programs of a shell's look live for milliseconds: here each look takes 0.3 s, so that they are seen.
-  const slow = await bench.openExposition(SMALL_BYTES, HOLD_MS);
+  const slow = await bench.openExposition(SMALL_BYTES, { holdMs: HOLD_MS });
   const several = (program: Program, pollSeconds: number) =>
     Array.from({ length: INSTANCE_COUNT }, () => startProgram(bench, program, exposition, pollSeconds));
   const at1s = { lastscrape: several('lastscrape', 1), empty: several('empty', 1), shell: several('shell', 1) };

@@ -38,6 +38,8 @@ export type Encoding = 'identity' | 'gzip';
 /** One kind of scrape: direct, through a relay that does nothing else, and through a front. */
 export type ScrapeCost = {
   readonly bodyBytes: number;
+  /** Every page is the one before: it is not checked and packed again. */
+  readonly isSame: boolean;
   readonly encoding: Encoding;
   readonly directSeconds: number;
   /** The relay's are without gzip, which it does not do. */
@@ -80,7 +82,9 @@ export async function measureFront(plan: FrontPlan): Promise<FrontFigures> {
   say('scrapes');
   const scrapes: ScrapeCost[] = [];
   for (const bodyBytes of [SMALL_BYTES, MIDDLE_BYTES]) {
-    scrapes.push(...(await timeScrapes(runner, command, bodyBytes, plan)));
+    for (const isSame of [true, false]) {
+      scrapes.push(...(await timeScrapes(runner, command, { bodyBytes, isSame }, plan)));
+    }
   }
   say('memory');
   const memory = await watchMemory(runner, command, plan.watchSeconds);
@@ -138,10 +142,10 @@ async function openRelay(runner: Runner, source: string) {
 async function timeScrapes(
   runner: Runner,
   command: readonly string[],
-  bodyBytes: number,
+  { bodyBytes, isSame }: Pick<ScrapeCost, 'bodyBytes' | 'isSame'>,
   { encodings, scrapeCount }: FrontPlan,
 ): Promise<readonly ScrapeCost[]> {
-  const exposition = await runner.openExposition(bodyBytes);
+  const exposition = await runner.openExposition(bodyBytes, { isSame });
   const env = { LASTSCRAPE_POLL: NO_POLL };
   const { running, url } = await startWatcher(runner, command, exposition, { hasFront: true, env });
   const relay = await openRelay(runner, `${exposition.url}/metrics`);
@@ -167,6 +171,7 @@ async function timeScrapes(
     }
     costs.push({
       bodyBytes,
+      isSame,
       encoding,
       directSeconds: findMedian(taken.direct),
       relaySeconds: findMedian(taken.relay),

@@ -31,8 +31,8 @@ export type Runner = AsyncDisposable & {
   copy(file: string, name: string): string;
   /** Starts a program with PATH and these variables. Its stdout is read by the one who asks. */
   start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
-  /** Starts exposition-main.ts. */
-  openExposition(bodyBytes: number, holdMs?: number): Promise<Exposition>;
+  /** Starts exposition-main.ts. `isSame`: all its pages are alike. */
+  openExposition(bodyBytes: number, how?: { readonly holdMs?: number; readonly isSame?: boolean }): Promise<Exposition>;
 };
 
 const PATH = readTestVariable('PATH') ?? '';
@@ -50,9 +50,10 @@ export function openRunner(): Runner {
     stack.defer(() => stop({ child, pid, exited }));
     return { child, pid, exited };
   };
-  const openExposition: Runner['openExposition'] = async (bodyBytes, holdMs = 0) => {
+  const openExposition: Runner['openExposition'] = async (bodyBytes, { holdMs = 0, isSame = false } = {}) => {
     const file = join(import.meta.dirname, 'exposition-main.ts');
-    const running = start([process.execPath, file, `${bodyBytes}`, `${holdMs}`], {});
+    const command = [process.execPath, file, `${bodyBytes}`, `${holdMs}`, '0', ...(isSame ? ['same'] : [])];
+    const running = start(command, {});
     const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');
     const [, port = '', mainPort = ''] = /^ready (\d+) (\d+)$/m.exec(line) ?? [];
     const { pid } = running;
