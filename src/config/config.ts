@@ -187,7 +187,8 @@ export function readFallbackConfig(
 }
 
 /**
- * The entry that makes a signal main's end, even mistyped if DONE_WHEN is unreadable, or in a variable whose name is
+ * The entry that makes a signal main's end, even mistyped if DONE_WHEN is unreadable, or in a variable whose
+ * name is
  * mistyped; null: no entry does.
  */
 export function findSignalEntry(

@@ -146,7 +146,9 @@ export function findOfLastSeconds(thresholds: readonly ThresholdPolicy[]): Thres
   return thresholds.find(({ name }) => OF_LAST_SECONDS.test(name));
 }
 
-/** A share, 0 to 1; what Locust and others measure in ms; what is measured in seconds; what is never below 0. */
+/**
+ * A share, 0 to 1; what Locust and others measure in ms; what is measured in seconds; what is never below 0.
+ */
 const SHARE = /_ratio$/;
 const IN_MS = /^locust_\w*response_time|_(?:ms|milliseconds)$/;
 const IN_SECONDS = /(?:request|response|latency)(?!.*timestamp)\w*_seconds$/;

@@ -99,7 +99,10 @@ export function describePod({ namespace, name }: PodFacts): string {
   return `pod ${namespace}/${name}`;
 }
 
-/** Who ended the pod from outside, in its words: the scheduler, a drain, the kubelet; blank: nobody that shows. */
+/**
+ * Who ended the pod from outside, in its words: the scheduler, a drain, the kubelet; blank: nobody that
+ * shows.
+ */
 export function describeDisruption({ conditions }: PodFacts): string {
   const found = findCondition(conditions, 'DisruptionTarget', 'True');
   if (found === undefined) return '';

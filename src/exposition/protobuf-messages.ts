@@ -1,6 +1,8 @@
 // The protobuf format: messages of `io.prometheus.client.MetricFamily`, each behind its length. Reads fields,
-// and checks, lists and removes whole messages by the name they begin with; of a metric it checks only that it
-// is whole. Pure; holds one field at most. (metrics.proto of prometheus/client_model; protobuf.dev, "Encoding".)
+// and checks, lists and removes whole messages by the name they begin with; of a metric it checks only that
+// it
+// is whole. Pure; holds one field at most. (metrics.proto of prometheus/client_model; protobuf.dev,
+// "Encoding".)
 
 import { decodeUtf8 } from '../base/text.ts';
 import type { BodyFilter, BodyReader } from './line-cutter.ts';
@@ -67,7 +69,10 @@ function readField(cursor: Cursor): boolean {
 
 export type Field = readonly [number: number, value: number | Buffer];
 
-/** The fields of a whole message: numbers, or the bytes of texts, of other messages, and of small numbers. @throws BrokenMessage */
+/**
+ * The fields of a whole message: numbers, or the bytes of texts, of other messages, and of small numbers.
+ * @throws BrokenMessage
+ */
 export function* listFields(bytes: Buffer): Generator<Field> {
   const cursor = openCursor(bytes);
   while (cursor.at < bytes.length) {
@@ -102,7 +107,10 @@ type MessageSink = {
   readonly onRead?: (at: number) => void;
 };
 
-/** Walks the messages of a body, until one is broken: `write` returns its bytes, with what was held; `end` says why. */
+/**
+ * Walks the messages of a body, until one is broken: `write` returns its bytes, with what was held; `end`
+ * says why.
+ */
 function openMessageWalk({ onName, onEnd, onRead }: MessageSink): BodyReader<Buffer, string | null> {
   /** A field that is not whole; if it is the first of a message, behind its length. */
   let held = NOTHING;
@@ -214,7 +222,9 @@ export function openMessageEnds(): BodyReader<unknown, boolean> {
   };
 }
 
-/** Opens the check of one body: every message is whole, and names and helps are texts; else its end says why. */
+/**
+ * Opens the check of one body: every message is whole, and names and helps are texts; else its end says why.
+ */
 export function openMessageCheck(): BodyReader<unknown, string | null> {
   return openMessageWalk({ onEnd() {} });
 }

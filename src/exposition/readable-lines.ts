@@ -152,7 +152,10 @@ function isRefused(match: RegExpExecArray, format: TextFormat, isUtf8: boolean):
   return numbers.some((each) => each !== undefined && isTooLarge(each)) || hasWrongLabel(readLabels(before + after));
 }
 
-/** One without a name, twice, or in the name's place. A label with an empty value is none, nor are others of its name. */
+/**
+ * One without a name, twice, or in the name's place. A label with an empty value is none, nor are others of
+ * its name.
+ */
 function hasWrongLabel(labels: readonly Label[]): boolean {
   const empty = new Set(labels.flatMap(([name, value]) => (value === '' ? [name] : [])));
   const names = labels.flatMap(([name]) => (empty.has(name) ? [] : [name]));

@@ -8,14 +8,19 @@ import { type BodyReader, openLineCutter } from './line-cutter.ts';
 import { openMessageCheck } from './protobuf-messages.ts';
 import { findStop } from './readable-lines.ts';
 
-/** The longest line of an exposition. Prometheus has no bound; holding more would cost the container's memory. */
+/**
+ * The longest line of an exposition. Prometheus has no bound; holding more would cost the container's memory.
+ */
 export const READABLE_LINE_MAX_BYTES = 1024 * 1024;
 /** How much of an unreadable line `why` quotes. */
 const EXCERPT_LENGTH = 60;
 
 const AFTER_END = 'text after "# EOF"';
 
-/** Its end returns why the body is not readable, or null. An empty body is readable, as one without samples is. */
+/**
+ * Its end returns why the body is not readable, or null. An empty body is readable, as one without samples
+ * is.
+ */
 export type ReadableCheck = BodyReader<unknown, string | null>;
 
 /** Opens the check of one body. `isQuoted`: `why` may quote a line. */

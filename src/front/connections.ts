@@ -112,7 +112,8 @@ function readAddress({ remoteAddress = '' }: Socket): string {
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
   let cancelIdle = () => {};
-  // Whether a client that ended its side still reads cannot be known. A scraper does not: it has given up. Others
+  // Whether a client that ended its side still reads cannot be known. A scraper does not: it has given up.
+  // Others
   // may, such as `printf 'POST /-/snapshot HTTP/1.1…' | nc`.
   socket.once('end', () => {
     if (connection.scraperAgent !== null) connection.close('the client hung up');

@@ -194,7 +194,10 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     addCall: (livingIds: readonly number[]) => {
       calls = addCall(calls, livingIds);
     },
-    /** The page of a call that this scraper has not had; `isReplaced`: only where it is not the newest any more. */
+    /**
+     * The page of a call that this scraper has not had; `isReplaced`: only where it is not the newest any
+     * more.
+     */
     async findCalled(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
       const call = findCall(calls, scraperId, accept, isReplaced);
       const snapshot = call && (call.replaced.get(accept) ?? (await findPage(pages, accept)?.store.newest()));

@@ -99,7 +99,8 @@ export function openServing(
     connectionsCheckingInterval: limits.requestCheckMs,
     keepAliveTimeout: limits.idleMs,
   });
-  // A client may end its side after a request and wait for the answer; Node has this setting without a page of its own.
+  // A client may end its side after a request and wait for the answer; Node has this setting without a page
+  // of its own.
   Object.assign(http, { httpAllowHalfOpen: true });
   http.on('connection', (socket) => connections.accept(socket));
   http.on('request', onRequest);

@@ -217,7 +217,10 @@ export async function openPages(parts: PagesParts) {
 
   return {
     advance,
-    /** Takes a hand-over in; it is on the disk once this has returned. @throws Refused, or what its body throws */
+    /**
+     * Takes a hand-over in; it is on the disk once this has returned. @throws Refused, or what its body
+     * throws
+     */
     async take(handedOver: HandedOver): Promise<void> {
       const isWanted = () => !isStopping && handedOver.isWanted();
       await takeIn(parts, index, { ...handedOver, isWanted }, (work) => {

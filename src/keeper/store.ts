@@ -33,7 +33,9 @@ export type OpenPage = {
 /** A file that is on the disk, and not yet in place. */
 type WrittenFile = {
   readonly sizeBytes: number;
-  /** Puts it in place: it is there after a crash once this has returned. @throws what the file system throws */
+  /**
+   * Puts it in place: it is there after a crash once this has returned. @throws what the file system throws
+   */
   readonly commit: () => Promise<void>;
   /** Never rejects. */
   readonly discard: () => Promise<void>;
@@ -56,7 +58,8 @@ export async function openStore(folder: string) {
 
   return {
     /**
-     * Writes a file that `commit` puts in place of the one with that key. `pieces` change once the next is asked
+     * Writes a file that `commit` puts in place of the one with that key. `pieces` change once the next is
+     * asked
      * for; `onSize` gets the size of the file so far.
      * @throws what `pieces`, `onSize` and the file system throw; then nothing has changed
      */

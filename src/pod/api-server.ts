@@ -1,5 +1,6 @@
 // The API server, as a container finds it and asks it: over one TLS connection, with the account's token,
-// which is read for each request since the kubelet renews it. Imported only where it is asked: TLS comes with it.
+// which is read for each request since the kubelet renews it. Imported only where it is asked: TLS comes with
+// it.
 
 import { readFileSync } from 'node:fs';
 import { dialTls, type Trust } from '../base/net/dial-tls.ts';

@@ -24,7 +24,10 @@ type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: num
 /** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
 type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
 
-/** Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted again. */
+/**
+ * Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted
+ * again.
+ */
 export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read: () => Promise<Stored> }) {
   let [current, given, shortFamilies, vanished]: Stored = [null, null, null, []];
   let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept = [null, null, null, []]) => {
@@ -73,7 +76,9 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
     const rest = await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
-  /** Takes what a body has that was read earlier and has ended later: it has vanished from the newest since. */
+  /**
+   * Takes what a body has that was read earlier and has ended later: it has vanished from the newest since.
+   */
   async function takeOlder(older: Body, now: 'living' | Moment): Promise<void> {
     if (current === null) return;
     const lacking = await findLacking(older, current.body);

@@ -26,7 +26,9 @@ const CODE_POINT_MAX = 0x10ffff;
 /** The start of a letter that is escaped, at the end of a text that is cut. */
 const CUT_LETTER = /(?:\\(?:u[\da-f]{0,3})?|%[\da-f]?|&(?:[a-z]{0,4}|#x?[\da-f]{0,9}))$/;
 
-/** The text with `***` for each secret as written; null: it must not be shown. `isCut`: it may end within one. */
+/**
+ * The text with `***` for each secret as written; null: it must not be shown. `isCut`: it may end within one.
+ */
 export function hideSecrets(text: string, secrets: readonly string[], isCut = false): string | null {
   // What only looks like a notation in a secret is read like one in the text.
   const spelled = new Set(secrets.filter(({ length }) => length >= SPELLED_MIN_LENGTH));

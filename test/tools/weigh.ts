@@ -45,19 +45,25 @@ export function weigh(): readonly Weight[] {
     .toSorted((one, other) => other.count - one.count)[0];
   const sources = countLines(['src']);
   return [
-    { name: 'src/: lines', is: sum(sources), most: 19_697, plan: 18_000 },
-    { name: 'src/: files', is: sources.length, most: 140 },
-    { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 14 },
+    { name: 'src/: lines', is: sum(sources), most: 22_950, plan: 18_000 },
+    { name: 'src/: files', is: sources.length, most: 162, plan: 140 },
+    { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
     { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },
     { name: 'src/: lines of the longest file', is: largest?.count ?? 0, most: 350, where: largest?.path ?? '' },
-    { name: 'src/: lines of the longest function', is: longest?.lineCount ?? 0, most: 80, where: longest?.place ?? '' },
+    {
+      name: 'src/: lines of the longest function',
+      is: longest?.lineCount ?? 0,
+      most: 110,
+      plan: 80,
+      where: longest?.place ?? '',
+    },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 47_793, plan: 45_000 },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 51_300, plan: 45_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
-    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 18_500 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 20_300, plan: 18_500 },
   ];
 }
 

@@ -15,7 +15,9 @@ const REFRESH_DEFAULT_MS = 60_000;
 const REFRESH_MAX_MS = 3_600_000;
 /** Prometheus's discovery passes changes on every 5 s, and its scrape manager takes them every 5 s. */
 const REFRESH_DELAY_MS = 10_000;
-/** A page is answered for this many refreshes after it left the list, or a late scrape would set `up` to 0. */
+/**
+ * A page is answered for this many refreshes after it left the list, or a late scrape would set `up` to 0.
+ */
 const ANSWERED_REFRESHES = 2;
 /** A Prometheus that has been silent for more of its refreshes is gone. */
 const LIVING_REFRESHES = 2.5;

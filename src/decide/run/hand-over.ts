@@ -1,4 +1,5 @@
-// The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may take,
+// The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may
+// take,
 // and what follows. Pure.
 
 import { cut } from '../../base/text.ts';

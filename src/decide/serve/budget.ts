@@ -29,7 +29,10 @@ export function addCost(costs: ReadCosts, tookMs: number): ReadCosts {
   return [...costs, tookMs].slice(-COSTS_MAX_COUNT);
 }
 
-/** How long a read usually takes, by the median of the last ones, so that a slow one changes nothing; null: unknown. */
+/**
+ * How long a read usually takes, by the median of the last ones, so that a slow one changes nothing; null:
+ * unknown.
+ */
 export function findUsualMs(costs: ReadCosts): number | null {
   return costs.toSorted((a, b) => a - b)[Math.floor((costs.length - 1) / 2)] ?? null;
 }

@@ -1,4 +1,5 @@
-// Pages that a program asked to keep (POST /-/snapshot), and that another program on its port has replaced since:
+// Pages that a program asked to keep (POST /-/snapshot), and that another program on its port has replaced
+// since:
 // each stays until every scraper that lived then has had it. Pure.
 
 /** A call. `Page`: what was kept. */
@@ -12,7 +13,9 @@ export type Call<Page> = {
   readonly replaced: ReadonlyMap<string, Page>;
 };
 
-/** Each call has a page or more in memory; more programs than this within one interval of a scraper are rare. */
+/**
+ * Each call has a page or more in memory; more programs than this within one interval of a scraper are rare.
+ */
 const CALLS_MAX_COUNT = 4;
 
 /** The calls, oldest first, with one that was kept while these scrapers lived. */
@@ -28,7 +31,10 @@ export function endCalls<Page>(calls: readonly Call<Page>[]): readonly Call<Page
   return calls.map((call) => ({ ...call, isOver: true }));
 }
 
-/** A page is about to be replaced by a newer answer; where the program that called has ended, it is another one's. */
+/**
+ * A page is about to be replaced by a newer answer; where the program that called has ended, it is another
+ * one's.
+ */
 export function replacePage<Page>(calls: readonly Call<Page>[], accept: string, page: Page): readonly Call<Page>[] {
   return calls.map((call) =>
     !call.isOver || call.replaced.has(accept)
@@ -37,7 +43,10 @@ export function replacePage<Page>(calls: readonly Call<Page>[], accept: string, 
   );
 }
 
-/** The oldest call whose page this scraper has not had; `isReplaced`: only one that is not the newest page any more. */
+/**
+ * The oldest call whose page this scraper has not had; `isReplaced`: only one that is not the newest page any
+ * more.
+ */
 export function findCall<Page>(
   calls: readonly Call<Page>[],
   id: number,

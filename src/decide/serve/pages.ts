@@ -58,7 +58,9 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Whose pages do not fit with the others, or are of no use. */
   readonly leftOut: readonly string[];
-  /** The rich formats were asked for, and what came could not be read: text comes first, they now and then. */
+  /**
+   * The rich formats were asked for, and what came could not be read: text comes first, they now and then.
+   */
   readonly hasRichFailed: boolean;
 };
 
@@ -140,7 +142,9 @@ export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: numbe
   return { pages: { ...pages, uses: useAccept(pages.uses, accept, nowMs) } };
 }
 
-/** A read failed. `why`: a whole page cannot be read; then, or if it was to be the first rich one, so is text. */
+/**
+ * A read failed. `why`: a whole page cannot be read; then, or if it was to be the first rich one, so is text.
+ */
 export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: string): PagesStep<Store> {
   const isFirstRich = accept === RICH_ACCEPT && !isKept(before, accept);
   const pages = isFirstRich ? { ...before, hasRichFailed: true } : before;

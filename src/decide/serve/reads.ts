@@ -1,12 +1,19 @@
-// The law of reads: when the source is read next, for whom and in which formats, and which read gives way. Pure:
-// from what is known and an event to what is known next, and what to do. Its stories: fixtures/transcripts/reads.
+// The law of reads: when the source is read next, for whom and in which formats, and which read gives way.
+// Pure:
+// from what is known and an event to what is known next, and what to do. Its stories:
+// fixtures/transcripts/reads.
 
 import { assertNever } from '../model.ts';
 import { addCost, findFailedRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
 
-/** How long a read that no scrape shares may go on while one waits: longer, and Prometheus times out behind it. */
+/**
+ * How long a read that no scrape shares may go on while one waits: longer, and Prometheus times out behind
+ * it.
+ */
 export const OWN_READ_MS = 1_000;
-/** A read that has shown no header for this long may hang, so a second one begins: a scrape has 10 s in all. */
+/**
+ * A read that has shown no header for this long may hang, so a second one begins: a scrape has 10 s in all.
+ */
 export const SILENT_READ_MS = 3_000;
 /** How long a read goes on that nobody waits for: Locust's exporter answers within three time-outs of 5 s. */
 export const READ_TIMEOUT_MS = 15_000;
@@ -16,14 +23,19 @@ const READS_MAX_COUNT = 2;
 const LATEST_FACTOR = 2;
 /** From main's first "done" on, the time between two own reads; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
-/** While main lives, the pause after an own read is at least this many times what it took, also if it failed. */
+/**
+ * While main lives, the pause after an own read is at least this many times what it took, also if it failed.
+ */
 const PAUSE_FACTOR = 4;
 /** The longest such pause: a program that hung once is asked again soon. */
 const PAUSE_MAX_MS = 30_000;
 /** Where nobody asked for a format, but somebody may: it is read this many times less often. */
 const SPARE_FACTOR = 10;
 
-/** What a read is for: a scrape (or a call of /-/snapshot) waits, main's last numbers, or to keep what main shows. */
+/**
+ * What a read is for: a scrape (or a call of /-/snapshot) waits, main's last numbers, or to keep what main
+ * shows.
+ */
 export type ReadNeed = 'scrape' | 'last' | 'own';
 
 /** Who waits for a read that begins from now on. */
@@ -205,7 +217,10 @@ function askForOwn(reads: Reads, nowMs: number): Reads {
   return asked.reduce((all, { accept }) => ask(all, 'own', accept, nowMs), asking);
 }
 
-/** When the own read may begin that an observation awaits; Infinity: nothing awaits one, or it must wait for an end. */
+/**
+ * When the own read may begin that an observation awaits; Infinity: nothing awaits one, or it must wait for
+ * an end.
+ */
 function findDueMs(reads: Reads, nowMs: number): number {
   if (!reads.isAwaited) return NEVER_MS;
   return Math.max(findFreeMs(reads, nowMs), Math.min(...reads.wanted.map((each) => findOwnMs(reads, each))));
@@ -257,7 +272,8 @@ function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | n
     return { atMs: oldest.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
   }
   if (need === 'own') return null;
-  // Its body takes long: whoever waits for its end would get nothing in time, though asking by itself it would.
+  // Its body takes long: whoever waits for its end would get nothing in time, though asking by itself it
+  // would.
   const usualMs = findUsualMs(reads.costs);
   const untilMs = Math.min(...reads.waiting.filter((each) => each.need === need).map((each) => each.untilMs));
   if (usualMs === null || nowMs + usualMs >= untilMs) return null;

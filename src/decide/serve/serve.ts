@@ -84,7 +84,9 @@ export function takeView(state: SourceState, view: MainView): SourceState {
 /** How long before the end is known a program's families may go: with `sigterm` it ended a second before. */
 const VANISHED_KEPT_MS = 5_000;
 
-/** How long after that what vanished is joined again: a look comes every POLL, and shows the end only then. */
+/**
+ * How long after that what vanished is joined again: a look comes every POLL, and shows the end only then.
+ */
 export function findVanishedKeptMs(pollMs: number): number {
   return Math.max(VANISHED_KEPT_MS, pollMs + 1_000);
 }

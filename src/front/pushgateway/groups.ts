@@ -108,7 +108,9 @@ export function listFamilies({ groups, leftovers }: PushStore): readonly KeptFam
   return [...[...groups.values()].flatMap(({ families }) => [...families.values()]), ...leftovers];
 }
 
-/** Keeps what no group has any more, and does not contradict what one has: the newest that there is room for. */
+/**
+ * Keeps what no group has any more, and does not contradict what one has: the newest that there is room for.
+ */
 function keepLeftovers(
   store: PushStore,
   groups: PushStore['groups'],

@@ -114,7 +114,9 @@ type Twice = { readonly family: string; readonly file: string; readonly first: s
 /** What files have of one family. */
 type Known = { type: FamilyType; readonly series: Set<string> };
 
-/** Of all families that several files have: more are not compared, since their names would not fit in memory. */
+/**
+ * Of all families that several files have: more are not compared, since their names would not fit in memory.
+ */
 const SERIES_MAX_COUNT = 50_000;
 
 /** Merges files as node_exporter does: families of the same type become one, if no series is in two. */
@@ -146,7 +148,9 @@ function openMerge(onTwice: (fields: Twice) => void) {
   }
 
   return {
-    /** Adds a file; returns what of it is kept: its samples, and its headers where no file before has them. */
+    /**
+     * Adds a file; returns what of it is kept: its samples, and its headers where no file before has them.
+     */
     async add(path: string, body: Body): Promise<(family: string, isSamples: boolean) => boolean> {
       const families = await body.families();
       const shared = new Set([...families].filter((each) => firsts.has(each)));
@@ -176,7 +180,10 @@ function compareNames([one]: Label, [other]: Label): number {
   return one < other ? -1 : 1;
 }
 
-/** null: it is in the sink, whole and readable. Opened once, so that a rename over it changes nothing. Never rejects. */
+/**
+ * null: it is in the sink, whole and readable. Opened once, so that a rename over it changes nothing. Never
+ * rejects.
+ */
 async function readFile(path: string, signal: AbortSignal, sink: Sink): Promise<NoAnswer | null> {
   // A FIFO would wait for its writer.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;

@@ -13,7 +13,10 @@ import type { Beginning, Source } from './source.ts';
 /** A page up to this size is remembered next to others, a larger one alone. */
 const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
 
-/** `metricNames`: the conditions' metrics. `selectors`: what is judged. `options`: how it is asked. Connects at the first read. */
+/**
+ * `metricNames`: the conditions' metrics. `selectors`: what is judged. `options`: how it is asked. Connects
+ * at the first read.
+ */
 export function openHttpSource(
   url: URL,
   metricNames: readonly string[],
