@@ -39,11 +39,12 @@ function readCode(file: string): string {
 
 /**
  * What an annotation may set: every variable but EXIT_ZERO (the policies set it: a mistake in an annotation
- * must not fail a test), TERMINATION_LOG (the kubelet's path), HOOKS and files (an annotation mounts none).
+ * must not fail a test), TERMINATION_LOG (the kubelet's path), HOOKS and files (an annotation mounts none), and
+ * what needs the keeper's volumes in the pod.
  */
 const ANNOTATED = listVariables(KINDS)
   .map(({ name }) => name)
-  .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|.*_FILE)$/.test(name));
+  .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|HAND_OVER.*|.*_FILE)$/.test(name));
 
 function nameAnnotation(variable: string): string {
   return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;
