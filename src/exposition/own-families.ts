@@ -100,10 +100,12 @@ export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], {
   const messages = format === 'protobuf' ? openMessageEnds() : null;
   /** The byte before what is held. */
   let before = LINE_FEED;
+  let isEmpty = true;
 
   return {
     write(chunk) {
       messages?.write(chunk);
+      isEmpty &&= chunk.length === 0;
       if (format !== 'openMetrics') return [chunk];
       const text = held.sizeBytes === 0 ? chunk : Buffer.concat([held.take(), chunk]);
       const keptBytes = findEndLine(text, before);
@@ -113,7 +115,8 @@ export function openPageEnd(format: Format): BodyReader<readonly Uint8Array[], {
       return passed.length === 0 ? [] : [passed];
     },
     end() {
-      const rest = held.take();
+      // Prometheus takes an empty page of any format; with families it must end as its format says.
+      const rest = isEmpty && format === 'openMetrics' ? END_LINE : held.take();
       return { isWhole: messages?.end() ?? (format !== 'openMetrics' || rest.length >= END_LINE.length - 1), rest };
     },
   };

@@ -3,9 +3,9 @@
 import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import type { ScraperRequest, ServedScrape } from '../decide/serve/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve/serve.ts';
+import { END_LINE } from '../exposition/format.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
-
 import type { Body } from '../snapshot/body.ts';
 import { LINE_FEED, type Moment, type Snapshot } from '../snapshot/snapshot.ts';
 import type { Kept, KeptAnswer, KeptSource } from './kept-source.ts';
@@ -199,12 +199,14 @@ export async function serveWhole(body: Body, values: OwnValues): Promise<Omit<La
   const { format, contentType } = body.type;
   const own = formatOwnFamilies(values, await body.families(), format);
   const lineFeed = format === 'text' && !body.endsWithLineFeed ? [LINE_FEED] : [];
+  // The end of an empty page is not in it.
+  const endBytes = format === 'openMetrics' && body.sizeBytes === 0 ? END_LINE.length : 0;
   async function* read(): AsyncGenerator<Uint8Array> {
     const end = openPageEnd(format);
     for await (const piece of body.read()) yield* end.write(piece);
     yield Buffer.concat([...lineFeed, own, end.end().rest]);
   }
-  return { read, sizeBytes: body.sizeBytes + lineFeed.length + own.length, contentType };
+  return { read, sizeBytes: body.sizeBytes + lineFeed.length + own.length + endBytes, contentType };
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);

@@ -43,6 +43,18 @@ test('serveGrowing() has the families of a source without ours not listed', asyn
   assert.match(await readAll(served.read()), /^a 1\n# HELP lastscrape_source_up /);
 });
 
+test('an empty page of OpenMetrics ends with # EOF behind our families, whole and growing', async () => {
+  const { body, end } = openBody({ format: 'openMetrics', contentType: 'application/openmetrics-text' });
+  end();
+  const whole = await serveWhole(body, VALUES);
+  const growing = serveGrowing(body, VALUES);
+  const sent = await readAll(whole.read());
+  assert.match(sent, /^# HELP lastscrape_source_up .*\n# EOF\n$/s);
+  assert.equal(sent.length, whole.sizeBytes);
+  assert.equal(await readAll(growing.read()), sent);
+  assert.equal(growing.isCut?.(), false);
+});
+
 test('serveWhole() knows its size, and ends a last line that has no end', async () => {
   for (const text of ['a 1\n', 'a 1', 'lastscrape_build_info 1\na 1\n']) {
     const { body, push, end } = openBody();

@@ -12,7 +12,7 @@ import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
 import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
-import { findGeneration, readPage, type SourcePlan } from './source.ts';
+import { findGeneration, readPage } from './source.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -127,11 +127,7 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   if (last !== undefined && known?.generation !== last.generation) return null;
   const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
   if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
-  // Three pages in a row without a sample are given up as well, if another Accept has one: begun again, it lacks
-  // what had vanished before (634994).
-  const emptied = source.families.map(({ toMs }) => toMs).filter((ms) => ms < Number(last?.askedAtMs));
-  const emptyMs = wholes.length === run.wholes.length ? [] : emptied.filter((ms) => isEmpty(source, ms));
-  const fromMs = Math.max(endedAtMs - VANISHED_MS, ...emptyMs);
+  const fromMs = endedAtMs - VANISHED_MS;
   const final = new Map<string, number>();
   for (const each of before.toSorted((a, b) => a.askedAtMs - b.askedAtMs)) {
     const isJoined = each.askedAtMs > fromMs || each === last;
@@ -139,11 +135,6 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
     for (const [name, value] of each.page) final.set(name, value);
   }
   return final;
-}
-
-/** It has no sample then. */
-function isEmpty(source: SourcePlan, atMs: number): boolean {
-  return !source.hasCounters && source.upUntilMs === null && readPage(source, atMs).size === 0;
 }
 
 /** What of `wanted` a page lacks, or has older; null: nothing. */

@@ -45,7 +45,7 @@ export type SourcePlan = {
   readonly upUntilMs: number | null;
 };
 
-/** An answer that came whole, has a sample, and is believed. */
+/** An answer that came whole, and is believed. */
 export type Whole = {
   readonly askedAtMs: number;
   readonly endedAtMs: number;
@@ -183,6 +183,8 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     const names = [...series.keys()];
     const isEndless = fault?.kind === 'endless' && format === 'openMetrics';
     if (format === 'openMetrics' && !isEndless) rows.push(END_LINE);
+    // Prometheus takes an empty page of any format.
+    const isReadable = !isEndless || series.size === 0;
     const half = Math.ceil(rows.length / 2);
     const breakOff = () => {
       world.tell(() => `the source's answer of ${(askedAtMs / 1000).toFixed(3)}s ends early`);
@@ -215,7 +217,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
           newest = { finishedCount: counted ?? newest.finishedCount, generation: now };
           wasRefused = false;
           const endedAtMs = world.nowMs();
-          if (!isEndless && series.size > 0 && isBelieved(names))
+          if (isReadable && isBelieved(names))
             wholes.push({
               askedAtMs,
               endedAtMs,
