@@ -6,7 +6,7 @@ import { runAnnotationScenarios } from './annotations.cluster.ts';
 import { runChartScenarios } from './chart.cluster.ts';
 import { runContainerScenarios } from './container.cluster.ts';
 import { runExplainScenarios } from './explain.cluster.ts';
-import { applyPolicy, openFixture } from './fixture.ts';
+import { applyPolicy, defineLocustTests, openFixture } from './fixture.ts';
 import { runGuideScenarios } from './guide.cluster.ts';
 import { runHarmlessScenarios } from './harmless.cluster.ts';
 import { runInPlaceScenarios } from './in-place.cluster.ts';
@@ -31,21 +31,31 @@ describe('a cluster', { timeout: 2_700_000 }, () => {
   // Before other policies are there: which of two comes first is not known.
   describe('the chart', runChartScenarios);
 
-  describe('with the policies', { concurrency: 5 }, () => {
+  describe('with the policies', () => {
     before(() => opened && applyPolicy(opened));
-
-    runPodScenarios();
-    runInPlaceScenarios();
-    runJobsScenarios();
-    runJobsEndingScenarios();
-    runHarmlessScenarios();
-    runGuideScenarios();
-    runMigrationScenarios();
-    runContainerScenarios();
-    runAnnotationScenarios();
+    describe('played', { concurrency: 5 }, runPlayedScenarios);
+    // It brings its own definition of LocustTests.
     runOperatorScenarios();
-    runExplainScenarios();
-    runTellingScenarios();
-    runVerdictScenarios();
   });
 });
+
+function runPlayedScenarios(): void {
+  let forget: (() => Promise<unknown>) | undefined;
+  before(async () => {
+    forget = opened && (await defineLocustTests(opened.cluster));
+  });
+  after(() => forget?.());
+
+  runPodScenarios();
+  runInPlaceScenarios();
+  runJobsScenarios();
+  runJobsEndingScenarios();
+  runHarmlessScenarios();
+  runGuideScenarios();
+  runMigrationScenarios();
+  runContainerScenarios();
+  runAnnotationScenarios();
+  runExplainScenarios();
+  runTellingScenarios();
+  runVerdictScenarios();
+}

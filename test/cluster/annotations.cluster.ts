@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/until.ts';
-import { type Cluster, type Manifest, RUN_LABEL, runShell } from './cluster.ts';
+import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { getFixture, runScenarioIn, START_MS } from './scenario.ts';
 
@@ -124,7 +124,6 @@ export function runAnnotationScenarios(): void {
     async (namespace) => {
       const { cluster } = getFixture();
       using shell = await openGuideShell(cluster, namespace);
-      await defineLocustTest(cluster);
       await shell.run('annotations');
       try {
         await cluster.kubectl([
@@ -181,24 +180,4 @@ async function readWarnings(command: string, manifest?: Manifest): Promise<reado
       )
       .toSorted()
   );
-}
-
-/** Makes LocustTests known where no operator did: with any field, and without a controller. */
-async function defineLocustTest(cluster: Cluster): Promise<void> {
-  const name = 'locusttests.locust.io';
-  const found = await cluster.kubectl(['get', 'customresourcedefinition', name, '--ignore-not-found', '--output=name']);
-  if (found.trim() !== '') return;
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  const versions = ['v1', 'v2'].map((version) => ({ name: version, served: true, storage: version === 'v2', schema }));
-  cluster.defer(() => cluster.kubectl(['delete', 'customresourcedefinition', name, '--ignore-not-found']));
-  await cluster.apply({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name },
-    spec: { group: 'locust.io', names: { kind: 'LocustTest', plural: 'locusttests' }, scope: 'Namespaced', versions },
-  });
-  await until(`${name} known`, START_MS, async () => {
-    await cluster.kubectl(['wait', '--for=condition=established', '--timeout=5s', `customresourcedefinition/${name}`]);
-    return true;
-  });
 }

@@ -95,8 +95,8 @@ export type Namespace = {
   untilPod(what: string, withinMs: number, isWanted: (pod: Pod, event: PodEvent) => boolean): Promise<PodEvent>;
   /** Waits until a Job has ended, and until the events tell what its pods came to. @returns its condition. */
   untilJobEnded(name: string, withinMs: number): Promise<'Complete' | 'Failed'>;
-  /** The cluster's address of a Service. */
-  readServiceAddress(name: string): Promise<string>;
+  /** A field of an object such as `service/web`; @param path in braces, as kubectl's jsonpath has it. */
+  readField(object: string, path: string): Promise<string>;
   readLog(pod: string, container: string): Promise<string>;
   /** What its pods came to, with the ends of their logs, for a message. */
   describe(): Promise<string>;
@@ -219,9 +219,7 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
       );
       return condition;
     },
-    async readServiceAddress(service) {
-      return JSON.parse(await cluster.read(`/api/v1/namespaces/${name}/services/${service}`)).spec.clusterIP;
-    },
+    readField: (object, path) => cluster.kubectl(['get', object, '--namespace', name, `--output=jsonpath=${path}`]),
     readLog: (pod, container) => cluster.read(`/api/v1/namespaces/${name}/pods/${pod}/log?container=${container}`),
     describe,
   };

@@ -22,7 +22,7 @@ const HOW_TO =
 
 /** The kinds that a run makes outside of namespaces, with policies and without. */
 const CLUSTER_KINDS =
-  'validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,namespaces';
+  'validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,namespaces,customresourcedefinitions';
 const POLICY_KINDS = 'mutatingadmissionpolicies,mutatingadmissionpolicybindings';
 
 /** Ends the process, with what to do, where there is no cluster. */
@@ -150,13 +150,15 @@ async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Pr
   });
 }
 
-// Somebody's own policy must not be changed, nor removed at the end.
+// Somebody's own policy must not be changed, nor removed at the end. An operator would make the Jobs of the
+// LocustTests itself.
 async function refuseForeign(kubectl: Cluster['kubectl'], hasPolicies: boolean): Promise<void> {
   for (const [kind, name] of [
     ['mutatingadmissionpolicies', 'lastscrape'],
     ['mutatingadmissionpolicies', 'lastscrape-jobs'],
     ['validatingadmissionpolicies', 'lastscrape-annotations'],
     ['validatingadmissionpolicies', 'lastscrape-jobs'],
+    ['customresourcedefinitions', LOCUST_TESTS],
   ] as const) {
     if (kind === 'mutatingadmissionpolicies' && !hasPolicies) continue;
     const found = await kubectl([
@@ -165,7 +167,23 @@ async function refuseForeign(kubectl: Cluster['kubectl'], hasPolicies: boolean):
     ]);
     if (found.trim() === '') continue;
     throw new Error(
-      `Cannot run test:cluster: this cluster has the policy "${name}"; delete it, or take another cluster`,
+      `Cannot run test:cluster: this cluster has ${kind}/${name} already; delete it, or take another cluster`,
     );
   }
+}
+
+const LOCUST_TESTS = 'locusttests.locust.io';
+
+/** Makes LocustTests known, with any field and without a controller. @returns what undoes it */
+export async function defineLocustTests(cluster: Cluster): Promise<() => Promise<unknown>> {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const versions = ['v1', 'v2'].map((version) => ({ name: version, served: true, storage: version === 'v2', schema }));
+  await cluster.apply({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: LOCUST_TESTS, labels: { [RUN_LABEL]: cluster.run } },
+    spec: { group: 'locust.io', names: { kind: 'LocustTest', plural: 'locusttests' }, scope: 'Namespaced', versions },
+  });
+  await cluster.kubectl(['wait', '--for=condition=established', '--timeout=60s', `crd/${LOCUST_TESTS}`]);
+  return () => cluster.kubectl(['delete', 'crd', LOCUST_TESTS]);
 }

@@ -119,7 +119,7 @@ export function withVariable(spec: PodSpec, name: string, value: string): PodSpe
   return editContainers(spec, (each) => (each.name === EXPORTER ? add(each) : each));
 }
 
-/** Creates the objects; the Service first: the worker needs its address. */
+/** Creates the LocustTest and its objects; the Service before the worker, which needs its address. */
 export async function startLocustTest(namespace: Namespace, test: LocustTest): Promise<void> {
   const {
     shape,
@@ -134,6 +134,7 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
   const master = readPod(shape);
   const worker = readPod('worker');
   await namespace.apply(
+    { apiVersion: 'locust.io/v2', kind: 'LocustTest', metadata: { name: NAME } },
     {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -158,7 +159,8 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
     container.name === EXPORTER && exporterImage !== undefined
       ? { ...container, image: exporterImage }
       : small(container);
-  const masterHost = await namespace.readServiceAddress(MASTER);
+  const masterHost = await namespace.readField(`service/${MASTER}`, '{.spec.clusterIP}');
+  const owner = await namespace.readField(`locusttests.locust.io/${NAME}`, '{.metadata.uid}');
   const spec = edit({
     ...master.spec,
     containers: master.spec.containers.map((container) => fit(buildMaster(container, test))),
@@ -166,13 +168,13 @@ export async function startLocustTest(namespace: Namespace, test: LocustTest): P
   });
   await namespace.apply(
     buildJob(
-      { name: MASTER, backoffLimit: test.backoffLimit },
+      { name: MASTER, owner, backoffLimit: test.backoffLimit },
       { ...master.metadata.labels, ...labels },
       { ...master.metadata.annotations, ...annotations },
       spec,
     ),
     buildJob(
-      { name: `${NAME}-worker`, ttlSecondsAfterFinished: WORKER_KEPT_SECONDS },
+      { name: `${NAME}-worker`, owner, ttlSecondsAfterFinished: WORKER_KEPT_SECONDS },
       worker.metadata.labels,
       worker.metadata.annotations,
       {
@@ -188,22 +190,25 @@ function readPod(name: string): PodFixture {
 }
 
 function buildJob(
-  { name, backoffLimit = 0, ttlSecondsAfterFinished }: JobSettings,
+  { name, owner, backoffLimit = 0, ttlSecondsAfterFinished }: JobSettings,
   labels: object,
   annotations: object,
   spec: PodSpec,
 ): Manifest {
   const template = { metadata: { labels, annotations }, spec };
+  const test = { apiVersion: 'locust.io/v2', kind: 'LocustTest', name: NAME, uid: owner };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name },
+    metadata: { name, ownerReferences: [{ ...test, controller: true, blockOwnerDeletion: true }] },
     spec: { backoffLimit, ttlSecondsAfterFinished, template },
   };
 }
 
 type JobSettings = {
   readonly name: string;
+  /** The LocustTest's UID. */
+  readonly owner: string;
   readonly backoffLimit?: number | undefined;
   readonly ttlSecondsAfterFinished?: number;
 };
