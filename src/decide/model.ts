@@ -169,6 +169,8 @@ export type PushCounts = {
 export type FrontObservation = {
   /** When the newest read began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
+  /** When the page was read that main asked to keep; absent: it never did, or another program answers since. */
+  readonly calledAtMs?: number;
   /** Absent: the source takes no pushes. */
   readonly pushes?: PushCounts;
   /** Calls of /-/snapshot; absent: no hook of a program makes them. */

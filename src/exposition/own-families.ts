@@ -18,6 +18,8 @@ export type OwnValues = {
   readonly mainEndSeconds: number | null;
   /** When the served page was read from the source; null if none was. */
   readonly snapshotSeconds: number | null;
+  /** How much of main's last time its last page may lack; null: main has not ended, or nothing was kept. */
+  readonly missesSeconds: number | null;
   /** Scrapes handed over whole, to scrapers that count. */
   readonly scrapesCount: number;
   /** Absent: the source takes none. */
@@ -43,6 +45,10 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   lastscrape_snapshot_timestamp_seconds: [
     'When what is served here was read from the source, in seconds since 1970.',
     ({ snapshotSeconds }) => snapshotSeconds,
+  ],
+  lastscrape_may_miss_seconds: [
+    "For how long before main's end changes may be missing from its last page; 0: none is.",
+    ({ missesSeconds }) => missesSeconds,
   ],
   lastscrape_scrapes_total: ['Scrapes through the front that were handed over whole.', (values) => values.scrapesCount],
   lastscrape_pushes_total: ['Pushes that were answered with 200.', ({ pushes }) => pushes?.takenCount ?? null],

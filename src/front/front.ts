@@ -5,6 +5,7 @@ import { callAfter, runWithin } from '../base/waits.ts';
 import type { FrontObservation } from '../decide/model.ts';
 import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
+import { findLastPage, toMissesSeconds } from '../decide/serve/last-page.ts';
 import {
   addRequest,
   type FrontFacts,
@@ -13,13 +14,13 @@ import {
   NO_SCRAPERS,
   type ScraperRequest,
 } from '../decide/serve/scrapers.ts';
-import { type MainView, observeSource } from '../decide/serve/serve.ts';
+import { findSourceKind, type MainView, observeSource, type SourceState } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, type LastPage, openAnswers } from './answers.ts';
 import { type KeptSource, keepSource } from './kept-source.ts';
-import { type FrontSourceParts, findEndMetrics, findSourceKind, openFrontSource } from './open-source.ts';
+import { type FrontSourceParts, findEndMetrics, openFrontSource } from './open-source.ts';
 import { openReads } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
@@ -101,6 +102,7 @@ export async function openFront(
     reads,
     () => ({
       isMainEnded: source.state().view.main === 'ended',
+      missesSeconds: findMissesSeconds(source.state()),
       mainEndSeconds,
       scrapesCount: events.servedCount(),
       ...readCalls(),
@@ -175,6 +177,12 @@ export async function openFront(
       },
     },
   };
+}
+
+function findMissesSeconds(state: SourceState): number | null {
+  const { endedAtMs } = state.view;
+  const last = endedAtMs === null ? null : findLastPage(state, endedAtMs);
+  return last && toMissesSeconds(last);
 }
 
 function openSourceReads(

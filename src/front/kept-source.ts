@@ -29,10 +29,12 @@ import {
   beginSource,
   findVanishedFate,
   findVanishedKeptMs,
+  forgetLastCall,
   type MainView,
   type SourceKind,
   type SourceResult,
   takeAnswer,
+  takeLastCall,
   takeOlderAnswer,
   takeRefusal,
   takeView,
@@ -161,7 +163,10 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
   }
   function takeStart(seconds: number | null = null): void {
-    if (seconds !== null && startSeconds !== null && seconds !== startSeconds) calls = endCalls(calls);
+    if (seconds !== null && startSeconds !== null && seconds !== startSeconds) {
+      calls = endCalls(calls);
+      state = forgetLastCall(state);
+    }
     startSeconds = seconds ?? startSeconds;
   }
   /** What to ask the source for, and whose page to serve. */
@@ -193,6 +198,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     /** A program has asked for its page to be kept, until these scrapers have had it. */
     addCall: (livingIds: readonly number[]) => {
       calls = addCall(calls, livingIds);
+      state = takeLastCall(state);
     },
     /**
      * The page of a call that this scraper has not had; `isReplaced`: only where it is not the newest any

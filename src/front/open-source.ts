@@ -1,6 +1,6 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
-import type { SourceKind } from '../decide/serve/serve.ts';
+import { findSourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { START_METRIC } from './kept-source.ts';
 import { describeListenProblem } from './listen.ts';
@@ -44,17 +44,6 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
     return openHttpSource(url, [...metricNames, START_METRIC], selectors, openExchange && { open: openExchange });
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
-}
-
-const KINDS: Readonly<Record<string, SourceKind>> = {
-  'file:': 'files',
-  'locust+http:': 'locust',
-  'pushgateway:': 'pushes',
-};
-
-/** What is read, by the scheme of its URL. */
-export function findSourceKind({ protocol }: URL): SourceKind {
-  return KINDS[protocol] ?? 'program';
 }
 
 /** The metrics that are 0 once main has ended: those of the conditions; Locust's page always has its own. */

@@ -11,6 +11,7 @@ import type { LogLevel } from '../decide/messages.ts';
 import { EXIT, findProcessExitCode } from '../decide/quit/exit-codes.ts';
 import { buildBugReport, buildMisconfiguredReport, buildReport, fitReport } from '../decide/report/report.ts';
 import type { Report, ReportSource, ReportStage } from '../decide/report/report-fields.ts';
+import { findSourceKind } from '../decide/serve/serve.ts';
 import type { State } from '../decide/state.ts';
 import { formatTime, type Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
@@ -44,9 +45,10 @@ export function openReporter({ host, config, toWallMs, log }: Opening) {
   };
 }
 
-function findReportSource({ protocol, hostname, port, pathname }: URL): ReportSource {
-  if (protocol === 'file:') return { kind: 'files', at: pathname };
-  return { kind: 'exporter', at: `${hostname}:${port || 80}` };
+function findReportSource(url: URL): ReportSource {
+  const { hostname, port, pathname } = url;
+  const kind = findSourceKind(url);
+  return { kind, at: kind === 'files' ? pathname : `${hostname}:${port || 80}` };
 }
 
 /** Reports on stderr and in the termination message that nothing can be done with this configuration. */

@@ -18,10 +18,12 @@ import {
   type AnswerKind,
   beginSource,
   chooseAnswer,
+  findSourceKind,
   observeSource,
   type SourceResult,
   type SourceState,
   takeAnswer,
+  takeLastCall,
   takeRefusal,
   takeView,
   viewMain,
@@ -77,7 +79,7 @@ class Player {
     if (!('config' in result)) throw new Error(result.problems.join('\n'));
     this.#policy = buildPolicy(result.config);
     this.#conditions = result.config.conditions.map(({ text }) => text.replace(/:.*/, ''));
-    this.#source = beginSource(result.config.metricsUrl.protocol === 'locust+http:' ? 'locust' : 'program');
+    this.#source = beginSource(findSourceKind(result.config.metricsUrl));
   }
 
   play(line: string): string[] {
@@ -112,7 +114,11 @@ class Player {
     else if (isSignal && now.kind === 'quitting') {
       take(step({ kind: 'quitting', state: now.state, event: { ...signal, planned: now.next } }, this.#policy));
     }
-    const isAlone = (isSignal && fields.size === 1) || fields.has('handover');
+    const isAlone = (isSignal && fields.size === 1) || fields.has('handover') || fields.has('call');
+    if (fields.has('call')) {
+      this.#readSource(fields, 'answered', startedAtMs);
+      this.#source = takeLastCall(this.#source);
+    }
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);
       const served = (fields.get('served') ?? becomes) as AnswerKind;
@@ -213,7 +219,7 @@ class Player {
         const report = buildReport({
           state,
           policy: this.#policy,
-          source: { kind: 'exporter', at: 'localhost:9646' },
+          source: { kind: this.#source.kind, at: 'localhost:9646' },
           nowMs: atMs,
           toTime: (ms) => `+${inSeconds(ms)}`,
           stage: next,

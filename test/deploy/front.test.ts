@@ -22,7 +22,15 @@ function readFile(path: string): string {
 }
 
 const CALLS = { pushes: { takenCount: 1, refusedCount: 1, droppedCount: 1 }, hookCallsCount: 1 };
-const NOW = { isSourceUp: true, isMainEnded: true, mainEndSeconds: 1, snapshotSeconds: 1, scrapesCount: 1, ...CALLS };
+const NOW = {
+  isSourceUp: true,
+  isMainEnded: true,
+  mainEndSeconds: 1,
+  snapshotSeconds: 1,
+  scrapesCount: 1,
+  missesSeconds: 0,
+  ...CALLS,
+};
 const OWN_FAMILIES = [
   ...formatOwnFamilies(NOW, new Set())
     .toString()

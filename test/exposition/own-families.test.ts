@@ -11,6 +11,7 @@ const VALUES: OwnValues = {
   isMainEnded: false,
   mainEndSeconds: null,
   snapshotSeconds: null,
+  missesSeconds: null,
   scrapesCount: 3,
 };
 const NONE: ReadonlySet<string> = new Set();
@@ -22,7 +23,7 @@ function listSamples(text: string): string[] {
 test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () => {
   const calls = { pushes: { takenCount: 4, refusedCount: 5, droppedCount: 7 }, hookCallsCount: 6 };
   const text = formatOwnFamilies(
-    { ...VALUES, ...calls, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11 },
+    { ...VALUES, ...calls, isMainEnded: true, mainEndSeconds: 12.5, snapshotSeconds: 11, missesSeconds: 1.5 },
     NONE,
   ).toString();
   assert.deepEqual(listSamples(text), [
@@ -30,6 +31,7 @@ test('formatOwnFamilies() writes HELP, TYPE and one sample of each family', () =
     'lastscrape_main_ended 1',
     'lastscrape_main_end_timestamp_seconds 12.5',
     'lastscrape_snapshot_timestamp_seconds 11',
+    'lastscrape_may_miss_seconds 1.5',
     'lastscrape_scrapes_total 3',
     'lastscrape_pushes_total 4',
     'lastscrape_pushes_refused_total 5',
@@ -59,7 +61,7 @@ test('formatOwnFamilies() leaves out what is not known, and what the source has 
   assert.doesNotMatch(text, /build_info|timestamp/);
 });
 
-const EVERY: OwnValues = { ...VALUES, mainEndSeconds: 12.5, snapshotSeconds: 11 };
+const EVERY: OwnValues = { ...VALUES, mainEndSeconds: 12.5, snapshotSeconds: 11, missesSeconds: 1.5 };
 
 test('formatOwnFamilies() writes OpenMetrics, where a counter has its suffix only in its sample', () => {
   const text = formatOwnFamilies(EVERY, NONE, 'openMetrics').toString();
@@ -68,7 +70,7 @@ test('formatOwnFamilies() writes OpenMetrics, where a counter has its suffix onl
   readable.write(Buffer.from(`${text}# EOF\n`));
   assert.equal(readable.end(), null);
   const names = scanNames(Buffer.from(text), 'openMetrics');
-  assert.deepEqual([names.length, formatOwnFamilies(EVERY, new Set(names), 'openMetrics').length], [6, 0]);
+  assert.deepEqual([names.length, formatOwnFamilies(EVERY, new Set(names), 'openMetrics').length], [7, 0]);
 });
 
 test('formatOwnFamilies() writes messages', () => {

@@ -10,6 +10,7 @@ const VALUES: OwnValues = {
   isMainEnded: false,
   mainEndSeconds: null,
   snapshotSeconds: 7,
+  missesSeconds: null,
   scrapesCount: 0,
 };
 

@@ -864,8 +864,10 @@ for (const [what, endsEarly] of [
     assert.equal((await scrapeOnce()).rows, 40);
     source.answer = reply(`job_rows_total 100\n${START} 1\n`);
     assert.equal((await post()).status, 200);
+    const calledAtMs = world.front.observe().calledAtMs;
     source.answer = reply(`job_rows_total 7\n${START} 2\n`);
     await takeSnapshot(world);
+    assert.deepEqual([typeof calledAtMs, world.front.observe().calledAtMs], ['number', undefined]);
     if (endsEarly) {
       view = { ...ENDED, endedAtMs: clock.nowMs() };
       tell();
@@ -875,6 +877,23 @@ for (const [what, endsEarly] of [
     assert.deepEqual(await scrapeOnce(), { rows: 7, isCounted: true });
   });
 }
+
+test('the last page says for how long before the end changes may be missing, and that none are after a call', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 40\n' });
+  const readMisses = async () => readValue((await scrape(world.front.port)).text, 'lastscrape_may_miss_seconds');
+  await takeSnapshot(world);
+  const endedAtMs = world.clock.nowMs() + 700;
+  assert.equal(await readMisses(), undefined);
+  await world.source.stop();
+  world.front.tell({ ...ENDED, endedAtMs });
+  assert.equal(await readMisses(), 0.7);
+  world.front.tell(LIVING);
+  await world.source.start();
+  assert.equal((await world.post()).status, 200);
+  await world.source.stop();
+  world.front.tell({ ...ENDED, endedAtMs });
+  assert.equal(await readMisses(), 0);
+});
 
 test('a program that goes on after it asked to keep its page is served live', async (t) => {
   const world = await openKept(t, { body: 'job_rows_total 40\n' });

@@ -43,7 +43,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   failed:
     'the first `entry` that fails, and the number `seen`, or why there was none, with the `nearest` names or labels',
   alsoFailed: 'the other entries that fail',
-  hint: 'why no scrape, push or call of the hook may have come',
+  hint: 'what to change: why no scrape, push or call of the hook came, or the last changes may be missing',
   problems: 'what is wrong in the configuration',
   scrapesWanted: 'how many scrapes to wait for; with `auto`, how many scrapers were waited for',
   scrapesSeen: 'scrapes after the end of main',
@@ -51,6 +51,9 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   ranSeconds: 'from the first sight of main to its end',
   heldSeconds: 'how long the pod was held',
   mainEndedAt: 'the first poll that saw the end',
+  lastPageBy:
+    'with a front, who took the page that was served last: `main` by a call, the hook or a push, or `read`: lastscrape or a scrape',
+  mayMissSeconds: "for how long before main's end changes may be missing from that page; 0: none is",
   mainExitCodes: 'exit codes by container, where `container:` or `tombstone:` knows them',
   scrapers:
     'with a front: address and User-Agent of each scraper, its `intervalSeconds`, and when it asked for the `last` answer that it took (null: none); the longest silent stands first',

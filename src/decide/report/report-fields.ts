@@ -13,7 +13,9 @@ import {
 } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
+import { findLastPage, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
+import type { SourceKind } from '../serve/serve.ts';
 import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
 import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
 
@@ -38,6 +40,10 @@ export type Report = {
   readonly heldSeconds?: number | null;
   /** RFC 3339, UTC. */
   readonly mainEndedAt?: string | null;
+  /** With a front, once main has ended: who took its last page. */
+  readonly lastPageBy?: LastPage['by'];
+  /** For how long before main's end changes may be missing from that page; 0: none is. */
+  readonly mayMissSeconds?: number;
   /** Exit codes of main containers; absent where none is known, or where it did not fit. */
   readonly mainExitCodes?: ExitCodes;
   /** With a front: who scraped, the newest last; absent before the first. */
@@ -76,8 +82,8 @@ export type RunOutcome = HoldOutcome | 'unfinished';
 /** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
 export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
 
-/** What is read: an exporter at a host and port, or textfiles: a file, or a folder (`at` ends in a slash). */
-export type ReportSource = { readonly kind: 'exporter' | 'files'; readonly at: string };
+/** What is read: at a host and port, or textfiles: a file, or a folder (`at` ends in a slash). */
+export type ReportSource = { readonly kind: SourceKind; readonly at: string };
 
 export type ReportInput = {
   readonly state: State;
@@ -103,6 +109,7 @@ export function buildFields(input: ReportInput) {
   const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
   const judged = judgeRun(state, policy, stage.kind === 'done' ? stage.by : null);
   const { seen, wanted, came } = countScrapes(input);
+  const lastPage = findReportedPage(input, mainEndedAtMs);
   const exitCode = stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
   const fields = {
     outcome,
@@ -115,6 +122,7 @@ export function buildFields(input: ReportInput) {
     ranSeconds: ranMs === null ? null : toSeconds(Math.max(0, ranMs), 1),
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(heldUntilMs - mainEndedAtMs, 1),
     mainEndedAt: mainEndedAtMs === null ? null : toTime(mainEndedAtMs),
+    ...(lastPage && { lastPageBy: lastPage.by, mayMissSeconds: toMissesSeconds(lastPage) }),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
     ...findHandOver(phase),
@@ -125,7 +133,22 @@ export function buildFields(input: ReportInput) {
     version: input.version,
   };
   const verdictHint = judged === null ? null : findVerdictHint(thresholds);
-  return { fields, hint: findHint(input, outcome) ?? verdictHint, judged, pushed, mainEndedAtMs, cameCount: came };
+  const isDelivered = outcome === 'scraped' || outcome === 'handedOver';
+  const hint = findHint(input, outcome) ?? verdictHint ?? (isDelivered ? findLossHint(input, lastPage) : null);
+  return { fields, hint, judged, pushed, mainEndedAtMs, lastPage, cameCount: came };
+}
+
+/** Main's last page; null: without a front, or before main ended. */
+function findReportedPage({ state, policy, source }: ReportInput, endedAtMs: number | null): LastPage | null {
+  if (policy.front === null || endedAtMs === null) return null;
+  const { answeredAtMs, calledAtMs = null } = state.facts.front.seen;
+  return findLastPage({ kind: source.kind, answeredAtMs, calledAtMs }, endedAtMs);
+}
+
+/** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
+function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
+  if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
+  return `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: add lastscrape.dev/hook: python, or end main with POST http://localhost:${policy.front?.port}/-/snapshot`;
 }
 
 /** What is wrong with the entries themselves; null: nothing. */

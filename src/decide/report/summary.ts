@@ -2,6 +2,7 @@
 
 import { cut } from '../../base/text.ts';
 import { assertNever, hasHold, type Policy } from '../model.ts';
+import type { LastPage } from '../serve/last-page.ts';
 import type { FrontFacts } from '../serve/scrapers.ts';
 import type { PushReport } from '../state.ts';
 import type { FailedThreshold, Verdict } from '../verdict.ts';
@@ -36,7 +37,7 @@ function showSeen(seen: FailedThreshold['seen']): FailedThreshold['seen'] {
   return typeof seen === 'string' || Number.isInteger(seen) ? seen : Number(seen.toPrecision(9));
 }
 
-function summarizeHold({ fields, cameCount, mainEndedAtMs }: Summarized, input: ReportInput): string {
+function summarizeHold({ fields, cameCount, mainEndedAtMs, lastPage }: Summarized, input: ReportInput): string {
   const { state, policy, source } = input;
   const { facts, phase } = state;
   const { ttlMs } = policy.limits;
@@ -49,7 +50,7 @@ function summarizeHold({ fields, cameCount, mainEndedAtMs }: Summarized, input: 
       : `${cameCount} of ${scrapesWanted} ${isAuto ? 'scrapers came' : 'wanted scrapes seen'}`;
   switch (outcome) {
     case 'scraped':
-      return `Scraped ${scrapesSeen === 1 ? 'once' : `${scrapesSeen} times`} ${held} after main ended${describeServed(facts.front, mainEndedAtMs)}`;
+      return `Scraped ${scrapesSeen === 1 ? 'once' : `${scrapesSeen} times`} ${held} after main ended${describeServed(facts.front, mainEndedAtMs, lastPage)}`;
     case 'handedOver':
       return `Handed over to ${phase.kind === 'quitting' ? phase.handOver?.to : ''} ${held} after main ended`;
     case 'exporterGone':
@@ -79,12 +80,13 @@ function summarizeHold({ fields, cameCount, mainEndedAtMs }: Summarized, input: 
 }
 
 /** What the last scrape got through the front; blank without one. */
-function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null): string {
+function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null, lastPage: LastPage | null): string {
   if (last === null) return '';
+  if (lastPage?.by === 'main') return ', with the page that main had kept as it ended';
   if (last.served === 'live') return ', live';
   if (last.served === 'joined') return ', live, with the last values of vanished series';
   const beforeMs = Number(mainEndedAtMs) - last.readAtMs;
-  return `, from a snapshot ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'older' : 'younger'} than that end`;
+  return `, from a page read ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'before' : 'after'} that end`;
 }
 
 const RESULT_WORDS = {

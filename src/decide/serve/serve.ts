@@ -32,6 +32,17 @@ export function viewMain({ facts, phase }: State): MainView {
 /** What is read: main's own endpoint, an exporter beside it, textfiles, Locust's page, or what was pushed. */
 export type SourceKind = 'program' | 'exporter' | 'files' | 'locust' | 'pushes';
 
+const SOURCE_KINDS: Readonly<Record<string, SourceKind>> = {
+  'file:': 'files',
+  'locust+http:': 'locust',
+  'pushgateway:': 'pushes',
+};
+
+/** What is read, by the scheme of its URL. */
+export function findSourceKind({ protocol }: { readonly protocol: string }): SourceKind {
+  return SOURCE_KINDS[protocol] ?? 'program';
+}
+
 /** What is remembered of a source, and of what is kept of it. */
 export type SourceState = {
   readonly kind: SourceKind;
@@ -41,6 +52,8 @@ export type SourceState = {
   readonly isGone: boolean;
   /** When the read of the newest answer began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
+  /** When the page was read that main asked to keep; absent: it never did, or another program answers since. */
+  readonly calledAtMs?: number | null;
   /** What is judged: of all answers kept since main was first alive; before that, of the newest. */
   readonly thresholds: readonly ThresholdReading[];
 };
@@ -131,10 +144,22 @@ export function takeAnswer(
   const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
   const thresholds =
     newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
-  const next = { ...state, continuity, answeredAtMs, thresholds };
+  // After a refusal another program answers, which has not called.
+  const calledAtMs = state.continuity.isRefused ? null : state.calledAtMs;
+  const next = { ...state, continuity, answeredAtMs, calledAtMs: calledAtMs ?? null, thresholds };
   if (isEnd) return { state: next, becomes: 'joined' };
   // Once the numbers of a restarted exporter are kept, the next ones are no restart.
   return { state: { ...next, continuity: { ...continuity, isInterrupted: false } }, becomes: 'renewed' };
+}
+
+/** The state after main asked to keep its page, which was read. */
+export function takeLastCall(state: SourceState): SourceState {
+  return { ...state, calledAtMs: state.answeredAtMs };
+}
+
+/** The state once another program answers. */
+export function forgetLastCall(state: SourceState): SourceState {
+  return { ...state, calledAtMs: null };
 }
 
 /** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */
@@ -180,6 +205,10 @@ export function chooseAnswer(
 }
 
 /** What the rules of watching see of a source that is kept. */
-export function observeSource({ answeredAtMs, thresholds }: SourceState, inFlightCount: number): FrontObservation {
-  return { answeredAtMs, inFlightCount, ...(thresholds.length > 0 && { thresholds }) };
+export function observeSource(
+  { answeredAtMs, calledAtMs = null, thresholds }: SourceState,
+  inFlightCount: number,
+): FrontObservation {
+  const called = calledAtMs !== null && { calledAtMs };
+  return { answeredAtMs, inFlightCount, ...called, ...(thresholds.length > 0 && { thresholds }) };
 }

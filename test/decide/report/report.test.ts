@@ -317,16 +317,37 @@ const AUTO: Partial<Policy> = { front: { port: 9_469 }, limits: { ...LIMITS, scr
 const reportFront = (outcome: HoldOutcome, front: FrontFacts, policy = AUTO, facts: Partial<State['facts']> = {}) =>
   reportOn(stateWith(ended(outcome, 100_000, 0), { front, ...facts }), [], policy);
 
-test('buildReport() says what the last scrape got through a front, and how old that was', () => {
+test('buildReport() says what the last scrape got through a front, and when that was read', () => {
   const summarize = (rest: Partial<ServedScrape>) =>
     reportFront('scraped', frontWith(['a', 80], ['a', 110, rest])).summary;
   assert.equal(summarize({}), 'Scraped once 12.0 s after main ended, live');
   const joined = summarize({ served: 'joined' });
   assert.equal(joined, 'Scraped once 12.0 s after main ended, live, with the last values of vanished series');
   const snapshot = (readAtMs: number) => summarize({ served: 'snapshot', readAtMs });
-  assert.equal(snapshot(98_600), 'Scraped once 12.0 s after main ended, from a snapshot 1.4 s older than that end');
-  assert.equal(snapshot(100_000), 'Scraped once 12.0 s after main ended, from a snapshot 0.0 s older than that end');
-  assert.equal(snapshot(103_000), 'Scraped once 12.0 s after main ended, from a snapshot 3.0 s younger than that end');
+  assert.equal(snapshot(98_600), 'Scraped once 12.0 s after main ended, from a page read 1.4 s before that end');
+  assert.equal(snapshot(100_000), 'Scraped once 12.0 s after main ended, from a page read 0.0 s before that end');
+  assert.equal(snapshot(103_000), 'Scraped once 12.0 s after main ended, from a page read 3.0 s after that end');
+});
+
+test('buildReport() says who took the last page, and what may be missing', () => {
+  const report = (kind: ReportSource['kind'], answeredAtMs: number, seen: Partial<FrontFacts['seen']> = {}) => {
+    const front = { ...frontWith(['a', 110, { served: 'snapshot', readAtMs: answeredAtMs }]) };
+    const facts = { front: { ...front, seen: { answeredAtMs, inFlightCount: 0, ...seen } } };
+    const source = { kind, at: '' };
+    const { lastPageBy, mayMissSeconds, hint } = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [], {
+      ...AUTO,
+      source,
+    });
+    return [lastPageBy, mayMissSeconds, hint];
+  };
+  const hint = (seconds: number) =>
+    `changes in main's last ${seconds} s may be missing: add lastscrape.dev/hook: python, or end main with POST http://localhost:9469/-/snapshot`;
+  assert.deepEqual(report('program', 99_960), ['read', 0.1, hint(0.1)]);
+  assert.deepEqual(report('program', 90_000, { calledAtMs: 90_000 }), ['read', 10, hint(10)]);
+  assert.deepEqual(report('program', 99_000, { calledAtMs: 95_000 }), ['main', 0, undefined]);
+  assert.deepEqual(report('program', 100_001), ['read', 0, undefined]);
+  assert.deepEqual(report('pushes', 20_000), ['main', 0, undefined]);
+  assert.deepEqual(report('locust', 99_000), ['read', 1, undefined]);
 });
 
 test('buildReport() speaks of a hold with a front that is not over, and of a run', () => {
