@@ -19,6 +19,7 @@ export const metricKind: ConditionKind = {
         metricName: name,
         outsidePod: { why: 'no exporter here serves it', need: 'the exporter must serve it' },
         async observe({ exporter }) {
+          if (exporter.observation.kind === 'none') return { kind: 'notObserved' };
           const reading = exporter.metric(name);
           if (reading.kind === 'unknown') return { kind: 'unknown', why: `${name} unknown: ${reading.why}` };
           const seen = `${name} ${reading.value}`;

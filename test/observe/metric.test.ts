@@ -1,19 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionObservation } from '../../src/decide/model.ts';
+import type { ExporterObservation } from '../../src/decide/model.ts';
 import type { Reading } from '../../src/exposition/exposition.ts';
 import { metricKind } from '../../src/observe/metric.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
-async function observe(reading: Reading, hasRequests: boolean): Promise<ConditionObservation> {
+const ANSWERED: ExporterObservation = {
+  kind: 'answered',
+  scrapes: null,
+  totals: { requests: null, failures: null, users: null },
+};
+
+async function observe(reading: Reading, hasRequests: boolean, observation: ExporterObservation = ANSWERED) {
   const parsed = metricKind.read('locust_up', CONTEXT);
   assert.ok('value' in parsed);
   assert.deepEqual([parsed.value.text, parsed.value.metricName], ['metric:locust_up', 'locust_up']);
   const metric = (name: string): Reading => (name === 'locust_up' ? reading : { kind: 'unknown', why: 'another' });
-  return parsed.value.observe({ ...UNDISTURBED, exporter: { observation: { kind: 'none' }, metric, hasRequests } });
+  return parsed.value.observe({ ...UNDISTURBED, exporter: { observation, metric, hasRequests } });
 }
 
-test('observe() is done at 0, alive at anything else, unknown where it was not read', async () => {
+test('observe() is done at 0, alive at anything else, unknown where it cannot be read', async () => {
   const alive = (seen: string) => ({ kind: 'alive', seen });
   assert.deepEqual(await observe({ kind: 'value', value: 1 }, true), alive('locust_up 1'));
   assert.deepEqual(await observe({ kind: 'value', value: -1 }, false), alive('locust_up -1'));
@@ -23,6 +29,11 @@ test('observe() is done at 0, alive at anything else, unknown where it was not r
   assert.deepEqual(await observe({ kind: 'value', value: 0 }, false), { ...done, provesWasAlive: false });
   const unknown = { kind: 'unknown', why: 'locust_up unknown: HTTP 500' };
   assert.deepEqual(await observe({ kind: 'unknown', why: 'HTTP 500' }, true), unknown);
+});
+
+test('observe() shows nothing where the page was not read', async () => {
+  const reading = await observe({ kind: 'unknown', why: 'not read' }, false, { kind: 'none' });
+  assert.deepEqual(reading, { kind: 'notObserved' });
 });
 
 test('read() takes names of the text format', () => {

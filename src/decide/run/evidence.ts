@@ -22,8 +22,8 @@ export type Evidence = {
   readonly isDone: boolean;
   /** There are conditions that are no metric, and all of them are done. */
   readonly areOthersDone: boolean;
-  /** One of the metrics could not be read, and none of them is alive. */
-  readonly isMetricUnreadable: boolean;
+  /** One of the metrics could not be read, and none of them is alive; null: the page was not read. */
+  readonly isMetricUnreadable: boolean | null;
   readonly provesWasAlive: boolean;
   readonly provesNeverRan: boolean;
   /** This process stood still meanwhile: what was seen may be long past. */
@@ -47,9 +47,10 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
       ? ({ kind: 'unknown', why: condition.seen } as const)
       : condition;
   });
-  const metrics = conditions.filter((_, index) => rows[index]?.isMetric);
+  const metrics = conditions.filter(({ kind }, index) => rows[index]?.isMetric && kind !== 'notObserved');
   const others = conditions.filter((_, index) => !rows[index]?.isMetric);
   const isAlive = conditions.some(({ kind }) => kind === 'alive');
+  const isMetricAlive = metrics.some(({ kind }) => kind === 'alive');
   const isRefused = exporter.kind === 'refused' && !isStalled;
   const isDone = (condition: ConditionObservation) => condition.kind === 'done';
   const text = conditions.flatMap(describe).join(', ');
@@ -63,7 +64,7 @@ export function judgeObservation(observation: Observation, facts: Facts, { condi
     ),
     isDone: conditions.every(isDone),
     areOthersDone: others.length > 0 && others.every(isDone),
-    isMetricUnreadable: metrics.some(({ kind }) => kind === 'unknown') && !metrics.some(({ kind }) => kind === 'alive'),
+    isMetricUnreadable: metrics.length === 0 ? null : !isMetricAlive && metrics.some(({ kind }) => kind === 'unknown'),
     provesWasAlive: conditions.some((condition) => condition.kind === 'done' && condition.provesWasAlive),
     provesNeverRan: conditions.some((condition) => condition.kind === 'done' && condition.provesNeverRan === true),
     isStalled,

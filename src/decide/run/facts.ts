@@ -67,8 +67,14 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
     hasAnswered: facts.hasAnswered || exporter.kind === 'answered',
     running: advanceRunning(facts, observation),
     front: observation.front === undefined ? facts.front : advanceFront(facts.front, observation, observation.front),
-    metricUnreadableSinceMs: evidence.isMetricUnreadable ? (facts.metricUnreadableSinceMs ?? atMs) : null,
+    metricUnreadableSinceMs: advanceUnreadable(facts.metricUnreadableSinceMs, evidence.isMetricUnreadable, atMs),
   };
+}
+
+/** An observation that did not read the page shows nothing of its metrics. */
+function advanceUnreadable(sinceMs: number | null, isUnreadable: boolean | null, atMs: number): number | null {
+  if (isUnreadable === null) return sinceMs;
+  return isUnreadable ? (sinceMs ?? atMs) : null;
 }
 
 /** Whether an observation shows, read anew, what is there since the first signal. */

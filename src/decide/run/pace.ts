@@ -46,9 +46,10 @@ export function nextObserve(
 
 /** Observes at `atMs`. What begins before START_TIMEOUT is given up then; what begins later decides it. */
 export function buildObserve(state: WatchState, atMs: number, seenAtMs: number, policy: Policy): ObserveEffect {
-  const isFresh = needsLastRead(state, policy);
   const { facts, phase } = state;
   const startEndMs = findStartEnd(state, policy.limits);
+  // START_TIMEOUT is decided by a page that was read after it.
+  const isFresh = needsLastRead(state, policy) || (startEndMs !== null && atMs >= startEndMs);
   // While START_TIMEOUT may decide, no other limit can.
   const startReadMs = startEndMs === null || atMs < startEndMs ? startEndMs : atMs + START_READ_MS;
   // A hold that is over waits for answers in flight alone, not for what a slow source shows.

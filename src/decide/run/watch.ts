@@ -284,8 +284,8 @@ function warnWhileRunning(turn: Turn): void {
   // A front's source may be main itself, which has just ended.
   const isVanished = evidence.isRefused && evidence.isAlive && facts.hasAnswered && policy.front === null;
   if (isVanished) warnOnce(turn, 'exporterVanished', { seen });
-  const unreadableSinceMs = facts.metricUnreadableSinceMs;
-  if (unreadableSinceMs !== null && observation.atMs - unreadableSinceMs >= WITHOUT_METRIC_AFTER_MS) {
+  const unreadableMs = observation.atMs - (facts.metricUnreadableSinceMs ?? observation.atMs);
+  if (evidence.isMetricUnreadable && unreadableMs >= WITHOUT_METRIC_AFTER_MS) {
     warnOnce(turn, hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
   }
   const { running, aliveSinceMs } = facts;

@@ -91,6 +91,7 @@ test('judgeObservation() takes a metric for unreadable as soon as one of them is
   };
   assert.deepEqual([isUnreadable(UNKNOWN, UNKNOWN), isUnreadable(UNKNOWN, DONE)], [true, true]);
   assert.deepEqual([isUnreadable(UNKNOWN, ALIVE), isUnreadable(DONE, DONE)], [false, false]);
+  assert.equal(isUnreadable({ kind: 'notObserved' }), null, 'the page was not read');
 });
 
 test('judgeObservation() wants every condition that is no metric done, and one at least', () => {
