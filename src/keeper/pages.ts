@@ -33,8 +33,8 @@ import type { OpenPage, Store } from './store.ts';
 /** What is in memory of a page: as little as can be, since there may be 10,000. */
 type Kept = {
   readonly namespace: string;
-  /** Its labels as a target, as JSON. */
-  readonly labels: string;
+  /** Its labels as a target: JSON in UTF-8, outside V8's heap, which is small. */
+  readonly labels: Buffer;
   readonly sizeBytes: number;
   readonly endedAtSeconds: number;
   life: PageLife;
@@ -100,7 +100,9 @@ function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
     keep(key: string, handOver: HandOver, sizeBytes: number): void {
       forget(key);
       const { endedAtSeconds, pod } = handOver;
-      const labels = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
+      const text = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
+      const labels = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+      labels.write(text);
       const life = beginPage(clock.nowMs());
       const kept: Kept = { namespace: pod.namespace, labels, sizeBytes, endedAtSeconds, life };
       pages.set(key, kept);
@@ -179,6 +181,20 @@ async function takeIn(
   }
 }
 
+/** How many targets go out at a time: all of them are 10 MB. */
+const WRITTEN_AT_ONCE = 32;
+
+async function* writeTargets(listed: readonly Pick<Kept, 'labels'>[], host: string): AsyncGenerator<Uint8Array> {
+  const start = Buffer.from(`{"targets":[${JSON.stringify(host)}],"labels":`);
+  const [end, last] = [Buffer.from('},\n'), Buffer.from('}')];
+  yield Buffer.from('[');
+  for (let from = 0; from < listed.length; from += WRITTEN_AT_ONCE) {
+    const some = listed.slice(from, from + WRITTEN_AT_ONCE);
+    yield Buffer.concat(some.flatMap(({ labels }) => [start, labels, labels === listed.at(-1)?.labels ? last : end]));
+  }
+  yield Buffer.from(']\n');
+}
+
 /** Opens the pages with all that the store has. @throws where that cannot be read */
 export async function openPages(parts: PagesParts) {
   const { store, clock, log } = parts;
@@ -200,7 +216,7 @@ export async function openPages(parts: PagesParts) {
     for (const [key, kept] of index.pages) {
       const { life, end } = advancePage(kept.life, { living, nowMs, isStopping });
       if (end !== null) ends[end]++;
-      if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: kept.labels.slice(0, 300) } });
+      if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: kept.labels.toString('utf8', 0, 300) } });
       if (life !== null) kept.life = life;
       else {
         index.forget(key);
@@ -230,16 +246,12 @@ export async function openPages(parts: PagesParts) {
       });
       counts.handedOver++;
     },
-    /** The targets, as http_sd_configs wants them. `host`: by which the keeper was asked. */
-    listTargets(request: ScraperRequest, refreshMs: number | null, host: string): Buffer {
+    /** The targets of now, as http_sd_configs wants them. `host`: by which the keeper was asked. */
+    listTargets(request: ScraperRequest, refreshMs: number | null, host: string): () => AsyncGenerator<Uint8Array> {
       discovery = addDiscovery(discovery, request, refreshMs);
       advance();
-      const start = `{"targets":[${JSON.stringify(host)}],"labels":`;
-      return Buffer.from(
-        `[${listListed()
-          .map(({ labels }) => `${start}${labels}}`)
-          .join(',\n')}]\n`,
-      );
+      const listed = listListed();
+      return () => writeTargets(listed, host);
     },
     /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
     async open(key: string, accept: string): Promise<ScrapedPage | null> {

@@ -114,7 +114,7 @@ export function openServeServer(
       case '/targets':
         return () => answerTargets(exchange, startedAtMs);
       case '/metrics':
-        return () => sendWhole(exchange, Buffer.from(formatKeeperMetrics(pages.count(), refused, limits)));
+        return () => sendMetrics(exchange, Buffer.from(formatKeeperMetrics(pages.count(), refused, limits)));
       case '/-/healthy':
         return () => sendText(exchange, 200, 'ok');
       case '/-/ready': {
@@ -132,8 +132,8 @@ export function openServeServer(
     if (!/^[\w.[\]:-]{1,300}$/.test(host)) return sendText(exchange, 400, 'the header Host must be a host and a port');
     const refreshSeconds = Number(request.headers[REFRESH_HEADER]) || null;
     const client = describeClient(request, connection, serving.connections, startedAtMs);
-    const list = pages.listTargets(client, refreshSeconds === null ? null : refreshSeconds * 1000, host);
-    await sendWhole(exchange, list, 'application/json');
+    const read = pages.listTargets(client, refreshSeconds === null ? null : refreshSeconds * 1000, host);
+    await sendBody(exchange, { read, sizeBytes: null, contentType: 'application/json' });
   }
 
   async function answerPage(exchange: Exchange, key: string, startedAtMs: number): Promise<void> {
@@ -158,11 +158,11 @@ export function openServeServer(
   return serving;
 }
 
-async function sendWhole(exchange: Exchange, bytes: Buffer, contentType?: string): Promise<void> {
+async function sendMetrics(exchange: Exchange, bytes: Buffer): Promise<void> {
   async function* read() {
     yield bytes;
   }
-  await sendBody(exchange, { read, sizeBytes: bytes.length, ...(contentType !== undefined && { contentType }) });
+  await sendBody(exchange, { read, sizeBytes: bytes.length });
 }
 
 /** Stops both: what waits in the kernel is answered first. Never rejects. */

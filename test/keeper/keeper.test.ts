@@ -27,6 +27,17 @@ test('a page is listed with the labels of its pod, and served in the format that
   assert.equal(await keeper.metric('handed_over_total'), 2);
 });
 
+test('a list of many targets, sent in pieces, is whole', async () => {
+  await using keeper = await startKeeper();
+  const names = Array.from({ length: 65 }, (_, index) => `job-${index}`);
+  for (const [index, name] of names.entries()) {
+    assert.equal(await keeper.handOver({ name }), '201 kept');
+    if ([0, 31, 32, 64].includes(index)) assert.equal((await keeper.listTargets()).length, index + 1);
+  }
+  const listed = (await keeper.listTargets()).map(({ labels }) => labels['__meta_kubernetes_pod_name']);
+  assert.deepEqual(listed, names);
+});
+
 test('a hand-over that is not whole, or says what cannot be, is refused and leaves nothing', async () => {
   await using keeper = await startKeeper();
   const pod = { namespace: 'shop', name: 'job-1', uid: 'u', ip: '10.0.0.1', labels: {}, annotations: {} };

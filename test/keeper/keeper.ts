@@ -5,9 +5,9 @@ import type { HandOver } from '../../src/decide/keep/targets.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
+import { findPrograms } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const READY_MS = 60_000;
 
 export const TEXT = '# TYPE jobs_done counter\njobs_done 5\n';
@@ -51,7 +51,7 @@ export async function startKeeper(
   const [handOverPort, servePort] = at.ports ?? [await closedPort(), await closedPort()];
   const child = startChild({
     name: 'keeper',
-    command: [...(at.wrap ?? []), process.execPath, join(ROOT, 'bin/lastscrape.ts'), 'keep'],
+    command: [...(at.wrap ?? []), ...findPrograms().watcher, 'keep'],
     env: {
       LASTSCRAPE_KEEPER_FOLDER: folder,
       LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${handOverPort}`,
