@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
+import { parseAllDocuments } from 'yaml';
 import { template } from '../deploy/chart.ts';
 import type { BlockName } from '../deploy/guide.ts';
 import {
   buildGolden,
   buildPod,
+  type Fields,
   INJECTED,
   normalise,
   type Pod,
@@ -18,6 +20,7 @@ import {
 } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import { DEFINITIONS, type Definition, definitionPath } from '../tools/definitions.ts';
+import type { Namespace } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
 import { IMAGES } from './images.ts';
 import { MASTER, NAME, startLocustTest, WORKER_KEPT_SECONDS } from './locust-test.ts';
@@ -133,6 +136,7 @@ export function runGuideScenarios(): void {
       ['alerts', /prometheusrule.monitoring.coreos.com\/lastscrape created/],
     ];
     for (const [name, expected] of applied) assert.match(await shell.run(name), expected);
+    await proveNoDrift(namespace);
     const { stdout } = template([`image=${IMAGES.lastscrape}`, 'engine=kyverno'], { only: ['policy', 'jobs-policy'] });
     const said = await getFixture().cluster.kubectl(['apply', '--filename', '-'], stdout);
     assert.match(said, /kyverno.io\/lastscrape created\n.*lastscrape-jobs created/);
@@ -156,6 +160,39 @@ export function runGuideScenarios(): void {
     }
     assert.deepEqual(wrong, []);
   });
+}
+
+/** Every value of the chart that makes another object. */
+const ALL_VALUES = [
+  'monitors.enabled=true',
+  'rules.enabled=true',
+  'dashboard.enabled=true',
+  'networkPolicy.namespaces={shop}',
+];
+
+/**
+ * Checks that the API server keeps what the chart renders as it is. Argo CD calls it drift where the server
+ * writes a default into an item of a list.
+ */
+async function proveNoDrift({ name }: Namespace): Promise<void> {
+  for (const engine of ['policy', 'kyverno']) {
+    const { stdout } = template([`image=${IMAGES.lastscrape}`, `engine=${engine}`, ...ALL_VALUES]);
+    for (const document of parseAllDocuments(stdout)) {
+      const { metadata, ...object } = document.toJS();
+      if (metadata.annotations?.['helm.sh/hook'] !== undefined) continue;
+      const wanted = { ...object, metadata: { ...metadata, namespace: metadata.namespace && name, name: 'no-drift' } };
+      const args = ['create', '--dry-run=server', '--output=json', '--filename=-'];
+      const kept = JSON.parse(await getFixture().cluster.kubectl(args, JSON.stringify(wanted)));
+      assert.deepEqual(pickAs(wanted, kept), wanted, `${object.kind} ${metadata.name} of the engine ${engine}`);
+    }
+  }
+}
+
+/** What `kept` has of the fields of `wanted`; lists whole. */
+function pickAs(wanted: unknown, kept: unknown): unknown {
+  if (Array.isArray(wanted) || typeof wanted !== 'object' || wanted === null) return kept;
+  const fields = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(fields.map(([name, value]) => [name, pickAs(value, (kept as Fields | undefined)?.[name])]));
 }
 
 /** The columns READY and STATUS of `kubectl get pods`, without repetitions. */
