@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
 import { IMAGES } from './images.ts';
-import type { PodSpec } from './locust-test.ts';
+import { type PodSpec, withFields } from './locust-test.ts';
 import { END_MS, findStatus, readEnd, runScenarioIn } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
@@ -81,10 +81,21 @@ export function runHarmlessScenarios(): void {
     assert.match(readEnd(pod).report.problems?.join('\n') ?? '', /^Cannot read LASTSCRAPE_TTL: /);
   });
 
-  runScenarioIn('harmless: a pod with resources as a whole is left alone, and runs', {}, async (namespace) => {
-    const resources = { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } };
-    const pod = await proveComplete(namespace, { env: SHORT, edit: (spec) => ({ ...spec, resources }) });
-    assert.equal(pod.spec.initContainers, undefined);
+  for (const [what, edit] of LEFT_ALONE) {
+    runScenarioIn(`harmless: a pod with ${what} is left alone, and runs`, {}, async (namespace) => {
+      const annotations = { 'lastscrape.dev/hook': 'python' };
+      const pod = await proveComplete(namespace, { annotations, env: SHORT, edit });
+      assert.equal(pod.spec.initContainers, undefined);
+    });
+  }
+
+  runScenarioIn('harmless: a pod for Windows is left alone, and only the kubelet refuses it', {}, async (namespace) => {
+    const edit = (spec: PodSpec): PodSpec => ({ ...spec, os: { name: 'windows' } });
+    await namespace.apply(buildCountingJob({ edit }));
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
+    const { spec, status } = jobPod(namespace);
+    assert.equal(spec.initContainers, undefined);
+    assert.equal((status as { reason?: string }).reason, 'PodOSNotSupported');
   });
 
   runScenarioIn(
@@ -120,6 +131,30 @@ export function runHarmlessScenarios(): void {
     assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
   });
 }
+
+/** Where lastscrape would make the pod invalid, or could not work. */
+const LEFT_ALONE: readonly (readonly [what: string, edit: (spec: PodSpec) => PodSpec])[] = [
+  [
+    'resources as a whole',
+    (spec) => ({
+      ...spec,
+      resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } },
+    }),
+  ],
+  ['hostNetwork', (spec) => ({ ...spec, hostNetwork: true })],
+  [
+    'its port taken',
+    (spec) => withFields(spec, 'main', { ports: [{ containerPort: 8000, name: 'metrics' }, { containerPort: 9469 }] }),
+  ],
+  [
+    'its name taken',
+    (spec) => ({
+      ...spec,
+      containers: [...spec.containers, { name: 'lastscrape', image: IMAGES.busybox, args: ['-c', 'true'] }],
+    }),
+  ],
+  ['its volume taken', (spec) => ({ ...spec, volumes: [{ name: 'lastscrape-hooks', emptyDir: {} }] })],
+];
 
 const SHORT = { JOB_MS: '3000' };
 const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
