@@ -24,37 +24,11 @@ export function runChartScenarios(): void {
     const name = `chart-${cluster.run}`;
     // Not for the namespace of the release itself, in which `helm test` has its pods.
     const other = await cluster.openNamespace('chart-pods');
-    const values = [
-      ...['--set', `name=${name}`],
-      ...['--set', 'namespaces[0].key=kubernetes.io/metadata.name,namespaces[0].operator=In'],
-      ...['--set', `namespaces[0].values={${other.name}}`],
-    ];
+    const values = nameAndLimit(name, other.name);
     const helm = (...args: readonly string[]) => runHelmIn(namespace.name, ...args);
     const isThere = async () => (await cluster.kubectl(['get', POLICIES, '--output=name'])).includes(`/${name}`);
-    const readImage = (namespaceName: string) =>
-      cluster.kubectl([
-        ...['run', 'try-lastscrape', '--image=none', '--restart=Never', '--dry-run=server'],
-        ...['--namespace', namespaceName, '--labels=lastscrape.dev/inject=true'],
-        ...['--annotations=prometheus.io/port=8000', '--output=jsonpath={.spec.initContainers[*].image}'],
-      ]);
-    const untilImage = (image: string) =>
-      until(`lastscrape of the image ${image}`, START_MS, async () => {
-        const answer = await readImage(other.name);
-        if (answer === image) return true;
-        throw new Error(`it is "${answer}"`);
-      });
-    cluster.defer(() => helm('uninstall', name, '--ignore-not-found'));
-
-    const notes = await helm('install', name, CHART, ...values, '--set', `image=${IMAGES.renamed}`);
-    for (const [kind, names] of MADE) {
-      const label = [`${RUN_LABEL}=${cluster.run}`];
-      await cluster.kubectl([
-        'label',
-        `${kind}policies,${kind}policybindings`,
-        ...names.map((each) => name + each),
-        ...label,
-      ]);
-    }
+    const untilImage = (image: string) => untilImageIn(other.name, image);
+    const notes = await install(namespace.name, name, IMAGES.renamed, values);
     assert.match(notes, /must print "locust-metrics-exporter lastscrape"/);
     await untilImage(IMAGES.renamed);
     await helm('upgrade', name, CHART, ...values, '--set', `image=${IMAGES.lastscrape}`);
@@ -72,6 +46,28 @@ export function runChartScenarios(): void {
     assert.equal(await cluster.kubectl(['get', 'pods', '--namespace', namespace.name, '--output=name']), '');
   });
 
+  runScenarioIn('chart: two releases beside each other, one lastscrape in a pod of both', {}, async (namespace) => {
+    requirePolicies();
+    const { cluster } = getFixture();
+    const [both, second] = [await cluster.openNamespace('chart-both'), await cluster.openNamespace('chart-second')];
+    const names = [`chart-a-${cluster.run}`, `chart-b-${cluster.run}`] as const;
+    await install(namespace.name, names[0], IMAGES.lastscrape, nameAndLimit(names[0], both.name));
+    await install(namespace.name, names[1], IMAGES.renamed, nameAndLimit(names[1], `${both.name},${second.name}`));
+    await untilImageIn(second.name, IMAGES.renamed);
+    assert.ok([IMAGES.lastscrape, IMAGES.renamed].includes((await readImage(both.name)) as never));
+    const test = await cluster.kubectl([
+      ...['run', 'locust-metrics-exporter', '--image=none', '--restart=Never', '--dry-run=server'],
+      ...['--namespace', both.name, '--labels=managed-by=locust-k8s-operator,performance-test-pod-name=a-master'],
+      '--output=jsonpath={.spec.containers[*].name}',
+    ]);
+    assert.equal(test, 'locust-metrics-exporter lastscrape');
+    const again = ['install', 'again', CHART, '--set', `image=a,name=${names[0]}`];
+    await assert.rejects(runHelmIn(second.name, ...again), /exists and cannot be imported into the current release/);
+    await runHelmIn(namespace.name, 'uninstall', names[0]);
+    await untilImageIn(both.name, IMAGES.renamed);
+    await runHelmIn(namespace.name, 'uninstall', names[1]);
+  });
+
   runScenarioIn('chart: a wrong value is refused, and nothing is installed', {}, async (namespace) => {
     for (const [value, said] of [
       ['jobs.enabled=yes,image=a', /jobs.enabled|got string, want boolean/],
@@ -82,6 +78,41 @@ export function runChartScenarios(): void {
       await assert.rejects(runHelmIn(namespace.name, 'install', 'wrong', CHART, '--set', value), said);
     }
     assert.equal(await runHelmIn(namespace.name, 'list', '--all', '--short'), '');
+  });
+}
+
+/** Values of a release with policies of that name, for pods of these namespaces, `a,b`. */
+function nameAndLimit(name: string, namespaces: string): readonly string[] {
+  const condition = 'namespaces[0].key=kubernetes.io/metadata.name,namespaces[0].operator=In';
+  return ['--set', `name=${name},${condition},namespaces[0].values={${namespaces}}`];
+}
+
+/** Installs the chart; it is taken away with all that the run has made. @returns its notes */
+async function install(namespace: string, name: string, image: string, values: readonly string[]): Promise<string> {
+  const { cluster } = getFixture();
+  cluster.defer(() => runHelmIn(namespace, 'uninstall', name, '--ignore-not-found'));
+  const notes = await runHelmIn(namespace, 'install', name, CHART, ...values, '--set', `image=${image}`);
+  for (const [kind, suffixes] of MADE) {
+    const names = suffixes.map((each) => name + each);
+    await cluster.kubectl(['label', `${kind}policies,${kind}policybindings`, ...names, `${RUN_LABEL}=${cluster.run}`]);
+  }
+  return notes;
+}
+
+/** The images of the native sidecars that a labelled pod gets. */
+function readImage(namespace: string): Promise<string> {
+  return getFixture().cluster.kubectl([
+    ...['run', 'try-lastscrape', '--image=none', '--restart=Never', '--dry-run=server'],
+    ...['--namespace', namespace, '--labels=lastscrape.dev/inject=true'],
+    ...['--annotations=prometheus.io/port=8000', '--output=jsonpath={.spec.initContainers[*].image}'],
+  ]);
+}
+
+function untilImageIn(namespace: string, image: string): Promise<boolean> {
+  return until(`lastscrape of the image ${image}`, START_MS, async () => {
+    const answer = await readImage(namespace);
+    if (answer === image) return true;
+    throw new Error(`it is "${answer}"`);
   });
 }
 
