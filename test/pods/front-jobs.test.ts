@@ -46,12 +46,11 @@ describe('a job that ends with its numbers', { skip }, () => {
   }
 
   for (const program of ['python', 'node'] as const) {
-    it(`${program}, the front alone: what its page showed last is stored, and it is read more often than scraped`, () => {
+    it(`${program}, the front alone: what its page showed last is stored`, () => {
       for (const result of pick({ program, way: 'front' })) {
-        const { reads, stored = 0, final, samplesCount, report } = result;
+        const { reads, stored = 0, final, report } = result;
         // The last read may be cut off by the end of the job; the one before it was not.
         assert.ok(stored >= (reads.at(-2) ?? final) && stored <= final, JSON.stringify(result));
-        assert.ok(reads.length > samplesCount, JSON.stringify(result));
         assert.equal(report?.outcome, 'scraped');
       }
     });

@@ -75,7 +75,6 @@ export type JobResult = JobCase & {
   readonly reads: readonly number[];
   /** The newest sample in Prometheus; undefined: none. */
   readonly stored: number | undefined;
-  readonly samplesCount: number;
   /** Of lastscrape; null without it. */
   readonly report: ReportFields | null;
   /** The group of its numbers is still in a Pushgateway after the job and its pod are gone. */
@@ -132,10 +131,9 @@ async function playEnd(jobPod: Ready, job: Child, prometheus: Prometheus): Promi
   const report = front === null ? null : await readReport(front);
   if (way === 'clusterGateway') await waitForScrapeOf(prometheus, instance);
   else await waitForDown(prometheus, instance);
-  const [series] = await prometheus.readSeries(selector);
   const stored = await readLast(prometheus, selector);
   const isLeftBehind = way === 'clusterGateway' && (await prometheus.query(selector)).length > 0;
-  return { program, way, final, reads, stored, samplesCount: series?.samples.length ?? 0, report, isLeftBehind };
+  return { program, way, final, reads, stored, report, isLeftBehind };
 }
 
 async function prepare(pod: FrontPod, { program, way }: JobCase, gatewayPort: number): Promise<Ready> {
