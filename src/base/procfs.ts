@@ -159,14 +159,36 @@ const LISTENS = '0A';
 
 /** The sockets that listen on a port of loopback, as the links in /proc/PID/fd name them. */
 async function findListeningSockets(port: number): Promise<ReadonlySet<string>> {
+  const listening = (await readSockets()).filter(
+    ({ local, state }) => state === LISTENS && local.port === port && LOOPBACK.test(local.address),
+  );
+  return new Set(listening.map(({ inode }) => `socket:[${inode}]`));
+}
+
+/** Bytes of a TCP connection that its peer has not acknowledged; 0 where it is gone, or /proc is not there. */
+export async function readUnacknowledged(localPort: number, remotePort: number): Promise<number> {
+  const sockets = await readSockets();
+  const found = sockets.filter(({ local, remote }) => local.port === localPort && remote.port === remotePort);
+  return Math.max(0, ...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
+}
+
+/** The TCP sockets of this network namespace. */
+async function readSockets() {
   const paths = ['/proc/net/tcp', '/proc/net/tcp6'];
   const tables = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => '')));
   const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)));
-  const listening = rows.filter(([, local = '', , state]) => {
-    const [address = '', hexPort = ''] = local.split(':');
-    return state === LISTENS && Number.parseInt(hexPort, 16) === port && LOOPBACK.test(address);
-  });
-  return new Set(listening.map((row) => `socket:[${row[9]}]`));
+  return rows.map(([, local = '', remote = '', state, queues = '', , , , , inode]) => ({
+    local: readEndpoint(local),
+    remote: readEndpoint(remote),
+    state,
+    unacknowledgedBytes: Number.parseInt(queues, 16) || 0,
+    inode,
+  }));
+}
+
+function readEndpoint(text: string): { readonly address: string; readonly port: number } {
+  const [address = '', port = ''] = text.split(':');
+  return { address, port: Number.parseInt(port, 16) };
 }
 
 async function ownsSocket(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {

@@ -1,6 +1,7 @@
 // Sends an answer, plain or packed, at the client's pace within a limit. Half of it never looks whole.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readUnacknowledged } from '../base/procfs.ts';
 import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import { compress, HAS_ZSTD } from '../snapshot/packing.ts';
@@ -30,8 +31,9 @@ export type Exchange = {
 };
 
 /**
- * Sends a 200 with that body. True if the kernel has all of it, and the client had neither hung up nor reset
- * the connection by then; else the connection is reset, unless the body itself is cut. Never rejects.
+ * Sends a 200 with that body. True if the client's kernel has all of it (a short one: ours), and the client
+ * had neither hung up nor reset the connection by then; else the connection is reset, unless the body itself
+ * is cut. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -82,6 +84,10 @@ async function measureFor({ request }: Exchange, body: AnswerBody): Promise<numb
 /** Of a piece that is not waited for. */
 const COPIED_MAX_BYTES = 64 * 1024;
 
+/** No longer than the pod's network lives once lastscrape has exited. */
+const SENT_AT_ONCE_BYTES = 64 * 1024;
+const ACKNOWLEDGED_POLL_MS = 20;
+
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
   exchange: Exchange,
@@ -90,10 +96,11 @@ async function send(
 ): Promise<boolean> {
   const { response, connection } = exchange;
   const waitForClient = openClientWait(exchange);
+  const { socket } = connection;
+  const writtenBefore = socket.bytesWritten;
   let isFlushed = false;
   // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
-    const { socket } = connection;
     isFlushed = !socket.destroyed && socket.errored === null && !connection.gone.aborted;
   });
   /** Sends the last piece; a client that hung up before did not take the answer. */
@@ -105,6 +112,12 @@ async function send(
       response.once('finish', done);
       response.end(last);
     });
+    if (socket.bytesWritten - writtenBefore > SENT_AT_ONCE_BYTES) {
+      // A client that has hung up meanwhile may have it all: a reset tells.
+      await waitForClient((done) => void untilAcknowledged(exchange).then(() => done())).catch((why) => {
+        if (!connection.gone.aborted) throw why;
+      });
+    }
     await turn();
     return isFlushed && !connection.hasFailed;
   }
@@ -127,6 +140,14 @@ async function send(
 /** Handles all events that the kernel has now; the first pass may belong to a poll that began before. */
 async function turn(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Waits until the client's kernel has all that was written, or the connection ends. Never rejects. */
+async function untilAcknowledged({ connection: { socket, gone }, clock }: Exchange): Promise<void> {
+  const { localPort = 0, remotePort = 0 } = socket;
+  while (!gone.aborted && (await readUnacknowledged(localPort, remotePort)) > 0) {
+    await new Promise<void>((resolve) => clock.after(ACKNOWLEDGED_POLL_MS, resolve));
+  }
 }
 
 /** Waits until `begin` calls back; rejects when the client hangs up, or has used up `takeMs` in all. */

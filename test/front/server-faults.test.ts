@@ -153,6 +153,29 @@ test('a client that takes its answer drop by drop has 30 s in all', async () => 
   assert.ok(seconds >= 30, `it had ${seconds} s`);
 });
 
+test("a long answer is served once the client's kernel has it, not ours", async () => {
+  let { promise: isWritten, resolve: write } = Promise.withResolvers<void>();
+  async function* read() {
+    for (let count = 0; count < 12; count++) yield PIECE;
+    write();
+  }
+  await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
+  for (const takes of [true, false]) {
+    ({ promise: isWritten, resolve: write } = Promise.withResolvers<void>());
+    const client = await server.dial();
+    client.socket.pause();
+    client.send(scrapeHead());
+    await isWritten;
+    // Our kernel has the rest after a few turns of the event loop.
+    for (let pass = 0; pass < 100; pass++) await server.settle();
+    assert.equal(server.served.length, takes ? 0 : 1);
+    if (takes) client.socket.resume();
+    else client.socket.destroy();
+    await inFlight(server, 0);
+    assert.equal(server.served.length, 1, takes ? 'it took all' : 'it hung up');
+  }
+});
+
 test('a slow source costs the client nothing of its time', async () => {
   const clock = new VirtualClock();
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
