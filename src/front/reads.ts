@@ -5,6 +5,7 @@ import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import {
   beginReads,
+  endRead,
   hasOwn,
   READ_TIMEOUT_MS,
   type Read,
@@ -111,8 +112,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(
     const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
     shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
     underWay.delete(read.id);
-    const { kind } = reading.observation;
-    take({ kind: 'ended', read: read.id, how: kind === 'refused' || kind === 'failed' ? kind : 'whole' });
+    take(endRead(read.id, reading.observation));
   }
 
   function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {

@@ -15,8 +15,10 @@ const LAST_WORDS_MS = 50;
 
 export type Sources = {
   readonly conditions: readonly Condition[];
-  /** Reads the exporter, with `isFresh` from now on; null if there is nothing to read. */
+  /** Reads the exporter if that is due, with `isFresh` from now on; null if there is nothing to read. */
   readonly readExporter: ((signal: AbortSignal, isFresh: boolean) => Promise<ExporterReading>) | null;
+  /** No read is due, and every other condition shows the end: reads it now. Absent: that can wait. */
+  readonly readAtEnd?: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
   /** What the front has at the end of an observation; absent without a front. */
   readonly observeFront?: () => FrontObservation | Promise<FrontObservation>;
 };
@@ -52,13 +54,23 @@ export function beginObservation(
   }
   async function observe(): Promise<Observation> {
     try {
-      const exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal, isFresh);
-      const readAtMs = clock.nowMs();
+      let exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal, isFresh);
+      let readAtMs = clock.nowMs();
       const conditions: ConditionObservation[] = sources.conditions.map(() => ({ kind: 'notObserved' }));
-      for (const [index, condition] of inOrder) {
-        const observation = await observeCondition(condition, exporter, clock, asking.signal);
-        conditions[index] = observation;
-        if (observation.kind === 'alive') break;
+      const ask = async (asked: typeof inOrder) => {
+        for (const [index, condition] of asked) {
+          const observation = await observeCondition(condition, exporter, clock, asking.signal);
+          conditions[index] = observation;
+          if (observation.kind === 'alive') break;
+        }
+      };
+      await ask(inOrder);
+      const others = conditions.filter((_, index) => sources.conditions[index]?.metricName === null);
+      const isEndShown = others.length > 0 && others.every(({ kind }) => kind === 'done');
+      if (sources.readAtEnd && exporter.observation.kind === 'none' && isEndShown) {
+        exporter = await sources.readAtEnd(reading.signal);
+        readAtMs = clock.nowMs();
+        await ask(inOrder.filter(([, { metricName }]) => metricName !== null));
       }
       const front = sources.observeFront && { front: await sources.observeFront(), isFresh };
       const { observation } = exporter;

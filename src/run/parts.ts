@@ -3,7 +3,10 @@
 
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
+import { findRestFactor } from '../decide/serve/budget.ts';
+import type { MainView } from '../decide/serve/serve.ts';
 import type { HandOverResult, HoldState } from '../decide/state.ts';
+import type { ExporterReads } from '../front/exporter-reads.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import type { KeptExporter } from '../front/kept-exporter.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
@@ -17,7 +20,10 @@ import type { OwnTombstone } from './own-tombstone.ts';
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** What reads the exporter: the front, else its client, which keeps its page if a push needs that. */
-type ReadingParts = { readonly exporter: Exporter | KeptExporter | null; readonly front: Front | null };
+type ReadingParts = { readonly exporter: OpenedExporter | null; readonly front: Front | null };
+
+/** The exporter's client; `newest`: it keeps its page for a push. */
+type OpenedExporter = ExporterReads & Pick<Exporter, 'close'> & Partial<Pick<KeptExporter, 'newest'>>;
 
 /** What every part is opened with. `toWallMs`: a monotonic moment as milliseconds since 1970. */
 export type Opening = {
@@ -34,7 +40,8 @@ export function buildLoopParts({ host, config, signals, log }: Opening, { export
   const observeFront = front && (() => front.settle().then(front.observe));
   const sources = {
     conditions: config.conditions,
-    readExporter: front?.readExporter ?? exporter?.read ?? null,
+    readExporter: front?.readExporter ?? exporter?.observe ?? null,
+    readAtEnd: exporter && ((signal: AbortSignal) => exporter.observe(signal, true)),
     ...(observeFront && { observeFront }),
   };
   return {
@@ -44,7 +51,7 @@ export function buildLoopParts({ host, config, signals, log }: Opening, { export
     observe: (effect) => beginObservation(sources, clock, effect),
     front,
     closeFront: () => closeInTime(front && { close: front.retire }, signals.second),
-    ...(exporter !== null && 'takeView' in exporter && { onView: exporter.takeView }),
+    ...(exporter !== null && { onView: exporter.takeView }),
     targets: config.targets,
     log: log.write,
   } satisfies Partial<LoopParts>;
@@ -67,7 +74,7 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
     locust: config.locust,
     metricNames: listMetricNames(config),
     selectors: config.thresholds,
-    isOnlyEvidence: config.conditions.length > 0 && config.conditions.every(({ metricName }) => metricName !== null),
+    isOnlyEvidence: isPageOnlyEvidence(config),
     isPushed: config.push !== null,
     isHooked: config.hooksPath !== null,
     pollMs: config.limits.pollMs,
@@ -82,19 +89,32 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
 export async function openConfiguredExporter(
   { host, config, log }: Opening,
   front: Front | null,
-): Promise<Exporter | KeptExporter | null> {
+): Promise<OpenedExporter | null> {
   const { isExporterRead, metricsUrl: url, thresholds: selectors } = config;
   // A file is for a front, which may be one that cannot listen.
   const isRead = isExporterRead && front === null && url.protocol === 'http:';
   if (!isRead) return null;
   const metricNames = listMetricNames(config);
-  if (config.push === null) return openExporter(url, metricNames, selectors);
+  const { openExporterReads } = await import('../front/exporter-reads.ts');
+  const { pollMs } = config.limits;
+  const restFactor = findRestFactor(isPageOnlyEvidence(config), false);
+  const settings = { clock: openClock(host), pollMs, restFactor };
+  if (config.push === null) {
+    const exporter = openExporter(url, metricNames, selectors);
+    return { ...openExporterReads(exporter, settings), close: exporter.close };
+  }
   const { openKeptExporter } = await import('../front/kept-exporter.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
-  return openKeptExporter(
+  const { close, newest, ...kept } = openKeptExporter(
     { url, metricNames, selectors },
-    { findMoment, log: log.write, pollMs: config.limits.pollMs },
+    { findMoment, log: log.write, pollMs },
   );
+  const reads = openExporterReads(kept, settings);
+  const takeView = (view: MainView) => {
+    reads.takeView(view);
+    kept.takeView(view);
+  };
+  return { ...reads, takeView, close, newest };
 }
 
 /** What hands the last numbers over to a keeper; null where none is set. */
@@ -135,6 +155,11 @@ export async function closeInTime(opened: Pick<Exporter, 'close'> | null, signal
   if (opened === null) return true;
   const closed = opened.close().then(() => true);
   return (await waitUnless(closed, { timeoutMs: CLOSE_TIMEOUT_MS, signal })) ?? false;
+}
+
+/** Nothing but the page can show main's end. */
+function isPageOnlyEvidence({ conditions }: Config): boolean {
+  return conditions.length > 0 && conditions.every(({ metricName }) => metricName !== null);
 }
 
 function listMetricNames({ conditions }: Config): readonly string[] {

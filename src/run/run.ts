@@ -74,7 +74,7 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
     if (search !== undefined) await logFound(search);
   }
   const exporter = await openConfiguredExporter(opening, front);
-  const newest = front?.newest ?? (exporter !== null && 'newest' in exporter ? exporter.newest : async () => null);
+  const newest = front?.newest ?? exporter?.newest ?? (async () => null);
   const receivers: Partial<LoopParts> =
     telling === null
       ? {}

@@ -46,6 +46,33 @@ test('beginObservation() reads the exporter first, then the metrics, and stops a
   assert.equal(clock.timerCount, 0);
 });
 
+test('beginObservation() reads a page that is not due once every other condition shows the end', async () => {
+  const gone: ExporterReading = { ...NOT_READ, observation: { kind: 'refused' } };
+  for (const [port, reads, conditions] of [
+    [ALIVE, ['due'], [{ kind: 'notObserved' }, ALIVE]],
+    [{ kind: 'unknown', why: 'timed out' }, ['due'], [{ kind: 'notObserved' }, { kind: 'unknown', why: 'timed out' }]],
+    [DONE, ['due', 'at the end'], [DONE, DONE]],
+  ] as const) {
+    const clock = new VirtualClock();
+    const asked: string[] = [];
+    const read = (why: string, reading: ExporterReading) => async () => {
+      asked.push(why);
+      return reading;
+    };
+    const sources: Sources = {
+      conditions: [
+        condition('metric:up', async ({ exporter }) => (exporter === gone ? DONE : { kind: 'notObserved' })),
+        condition('port:1', async () => port),
+      ],
+      readExporter: read('due', NOT_READ),
+      readAtEnd: read('at the end', gone),
+    };
+    const seen = await clock.run(beginObservation(sources, clock, UNLIMITED).ended);
+    assert.deepEqual([asked, seen.conditions], [reads, conditions]);
+    assert.equal(seen.exporter.kind, port === DONE ? 'refused' : 'none');
+  }
+});
+
 test('beginObservation() gives up a condition that hangs, whatever it is, and goes on with the next', async () => {
   const clock = new VirtualClock();
   const sources = { conditions: [hanging('file:/nfs'), condition('port:1', async () => DONE)], readExporter: null };

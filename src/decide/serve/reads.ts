@@ -3,7 +3,7 @@
 // from what is known and an event to what is known next, and what to do. Its stories:
 // fixtures/transcripts/reads.
 
-import { assertNever } from '../model.ts';
+import { assertNever, type ExporterObservation } from '../model.ts';
 import { addCost, findFailedRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
 
 /**
@@ -109,6 +109,11 @@ export type ReadsEvent =
   | { readonly kind: 'due' }
   /** Nothing is read from now on. */
   | { readonly kind: 'closed' };
+
+/** The end of a read that showed this. */
+export function endRead(read: number, { kind }: ExporterObservation): ReadsEvent {
+  return { kind: 'ended', read, how: kind === 'refused' || kind === 'failed' ? kind : 'whole' };
+}
 
 /** What to do with the source. */
 export type ReadMove =
