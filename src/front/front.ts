@@ -192,7 +192,7 @@ function openSourceReads(
   return openReads(source, {
     clock,
     pollMs,
-    restFactor: findRestFactor(isOnlyEvidence, isHooked),
+    restFactor: findRestFactor({ isOnlyEvidence, isHooked, kind: source.state().kind }),
     isAwaited: metricNames.length > 0,
     tell: () => ({ isLiving: source.state().view.main === 'living', wanted: source.wanted() }),
   });

@@ -97,7 +97,7 @@ export async function openConfiguredExporter(
   const metricNames = listMetricNames(config);
   const { openExporterReads } = await import('../front/exporter-reads.ts');
   const { pollMs } = config.limits;
-  const restFactor = findRestFactor(isPageOnlyEvidence(config), false);
+  const restFactor = findRestFactor({ isOnlyEvidence: isPageOnlyEvidence(config) });
   const settings = { clock: openClock(host), pollMs, restFactor };
   if (config.push === null) {
     const exporter = openExporter(url, metricNames, selectors);

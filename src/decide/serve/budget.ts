@@ -1,5 +1,7 @@
 // What our own reads may cost main: how long its page is left alone after a read. Pure.
 
+import type { SourceKind } from './serve.ts';
+
 /** How many times as long as a read took main is left alone: 100 is one percent of its time. */
 export const REST_FACTORS = {
   usual: 100,
@@ -9,9 +11,14 @@ export const REST_FACTORS = {
   spared: 333,
 } as const;
 
-/** What an own read is for decides what it may cost. */
-export function findRestFactor(isOnlyEvidence: boolean, hasExactWay: boolean): number {
-  return isOnlyEvidence ? REST_FACTORS.onlyEvidence : hasExactWay ? REST_FACTORS.spared : REST_FACTORS.usual;
+/** What an own read is for decides what it may cost. `isHooked`: a hook is to call for the last page. */
+export function findRestFactor(of: {
+  readonly isOnlyEvidence: boolean;
+  readonly isHooked?: boolean;
+  readonly kind?: SourceKind;
+}): number {
+  if (of.isOnlyEvidence) return REST_FACTORS.onlyEvidence;
+  return of.isHooked || of.kind === 'pushes' ? REST_FACTORS.spared : REST_FACTORS.usual;
 }
 
 /** How many reads are remembered: of five, two slow ones change nothing. */

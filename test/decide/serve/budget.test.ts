@@ -6,9 +6,14 @@ import { addCost, findRestFactor, findRestMs, REST_FACTORS } from '../../../src/
 
 const { usual, onlyEvidence, spared } = REST_FACTORS;
 
-test('findRestFactor() is one percent, five where only a page shows the end, 0.3 beside a hook', () => {
-  const factors = [findRestFactor(false, false), findRestFactor(true, true), findRestFactor(false, true)];
-  assert.deepEqual(factors, [usual, onlyEvidence, spared]);
+test('findRestFactor() is one percent, five where only a page shows the end, 0.3 beside a hook or pushes', () => {
+  const [isOnlyEvidence, isHooked, kind] = [false, true, 'pushes'] as const;
+  assert.equal(findRestFactor({ isOnlyEvidence }), usual);
+  assert.equal(findRestFactor({ isOnlyEvidence: true, isHooked }), onlyEvidence);
+  assert.deepEqual(
+    [{ isHooked }, { kind }].map((way) => findRestFactor({ isOnlyEvidence, ...way })),
+    [spared, spared],
+  );
 });
 
 for (const [what, tookMs, expected] of [

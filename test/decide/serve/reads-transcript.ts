@@ -12,7 +12,8 @@ export function playReads(text: string): string {
   for (const line of text.split('\n')) {
     const [, setting = '', value = ''] = /^set (\w+)=(.*)$/.exec(line) ?? [];
     if (setting === 'poll') settings.pollMs = readMs(value);
-    if (setting === 'end') settings.restFactor = findRestFactor(value === 'metric', value === 'hook');
+    if (setting === 'end')
+      settings.restFactor = findRestFactor({ isOnlyEvidence: value === 'metric', isHooked: value === 'hook' });
     // An indented line is a decision of the last run.
     if (!line.startsWith(' ')) out.push(line);
     if (!line.startsWith('>')) continue;
