@@ -19,9 +19,9 @@ type Share = { readonly first: number; readonly step: number; readonly count: nu
 /** A process with more failures has shown enough. */
 const FAILURES_MAX_COUNT = 20;
 
-/** Runs the seeds from 0 on, shared between two threads, as many as there is time for. */
+/** Runs the seeds from 0 on, shared between as many threads as there are processors, until there is no time left. */
 export async function simulateMany(count: number, timeoutMs: number): Promise<Found> {
-  const step = Math.min(2, availableParallelism());
+  const step = availableParallelism();
   const endMs = Date.now() + timeoutMs;
   const found = await Promise.all(Array.from({ length: step }, (_, first) => runShare({ first, step, count, endMs })));
   return {
