@@ -182,7 +182,7 @@ async function takeIn(
 }
 
 /** How many targets go out at a time: all of them are 10 MB. */
-const WRITTEN_AT_ONCE = 32;
+const WRITTEN_AT_ONCE = 256;
 
 async function* writeTargets(listed: readonly Pick<Kept, 'labels'>[], host: string): AsyncGenerator<Uint8Array> {
   const start = Buffer.from(`{"targets":[${JSON.stringify(host)}],"labels":`);

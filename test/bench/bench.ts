@@ -1,6 +1,6 @@
 // What lastscrape costs and brings, next to what people have instead (`npm run bench`, 20 minutes; needs the
 // binary, and what test/pods needs): tables and figures in image/figures and the pages. --short, for CI: 4
-// minutes, writes nothing; --front, --main: only these. Fails when a judged figure is 25 % above its budget.
+// minutes, writes nothing; --front, --main, --keeper: only these. Fails when a judged figure is 25 % above its budget.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -19,6 +19,7 @@ import {
 } from './footprint.ts';
 import { type FrontPlan, measureFront } from './front.ts';
 import { listFrontBudgets, writeFrontTables } from './front-tables.ts';
+import { type KeeperPlan, listKeeperBudgets, measureKeeper, writeKeeperTable } from './keeper.ts';
 import { findLocustPrograms } from './locust-runs.ts';
 import { listMissingMainPrograms, type MainPlan, measureMainCost } from './main-cost.ts';
 import { listMainBudgets, writeMainTable } from './main-tables.ts';
@@ -47,6 +48,8 @@ const FULL_FRONT: Omit<FrontPlan, 'subject'> = {
 const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 };
 const FULL_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 8 };
 const SHORT_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 3 };
+const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100 };
+const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10 };
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 
 const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
@@ -60,9 +63,10 @@ const { values: options } = parseArgs({
     short: { type: 'boolean', default: false },
     front: { type: 'boolean', default: false },
     main: { type: 'boolean', default: false },
+    keeper: { type: 'boolean', default: false },
   },
 });
-const isAll = !options.front && !options.main;
+const isAll = !options.front && !options.main && !options.keeper;
 const found = findLocustPrograms();
 const { subject } = found;
 const missing = [
@@ -77,6 +81,7 @@ if (missing.length > 0) {
     ...(isAll ? await bench(subject) : []),
     ...(options.front || isAll ? await benchFront(subject) : []),
     ...(options.main || isAll ? await benchMain(subject) : []),
+    ...(options.keeper || isAll ? await benchKeeper(subject) : []),
   ];
   if (!options.short) writeFigures();
   process.exitCode = tellBroken(budgets);
@@ -108,6 +113,13 @@ async function benchMain(subject: Subject): Promise<readonly Budget[]> {
   const costs = await measureMainCost({ ...(options.short ? SHORT_MAIN : FULL_MAIN), subject });
   const budgets = listMainBudgets(costs);
   record('main.md', [writeMainTable(costs), writeBudgetTable('Budgets of what main pays', budgets)]);
+  return budgets;
+}
+
+async function benchKeeper(subject: Subject): Promise<readonly Budget[]> {
+  const figures = await measureKeeper({ ...(options.short ? SHORT_KEEPER : FULL_KEEPER), subject });
+  const budgets = listKeeperBudgets(figures);
+  record('keeper.md', [writeKeeperTable(figures), writeBudgetTable('Budgets of the keeper', budgets)]);
   return budgets;
 }
 

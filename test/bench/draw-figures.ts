@@ -13,6 +13,7 @@ export function readRecorded(): Recorded {
   return {
     bench: read('bench.md'),
     front: read('front.md'),
+    keeper: read('keeper.md'),
     jobs: read('jobs.md'),
     locust: read('locust.md'),
     demo: read('demo.txt'),

@@ -45,13 +45,13 @@ export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
 /** Starts a keeper, and waits until it listens. `env`: more variables. */
 export async function startKeeper(
   env: Readonly<Record<string, string>> = {},
-  at: { folder?: string; ports?: [number, number]; wrap?: readonly string[] } = {},
+  at: { folder?: string; ports?: [number, number]; wrap?: readonly string[]; command?: readonly string[] } = {},
 ) {
   const folder = at.folder ?? join(makeFolder(), 'pages');
   const [handOverPort, servePort] = at.ports ?? [await closedPort(), await closedPort()];
   const child = startChild({
     name: 'keeper',
-    command: [...(at.wrap ?? []), ...findPrograms().watcher, 'keep'],
+    command: [...(at.wrap ?? []), ...(at.command ?? findPrograms().watcher), 'keep'],
     env: {
       LASTSCRAPE_KEEPER_FOLDER: folder,
       LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${handOverPort}`,

@@ -1,0 +1,208 @@
+// What a keeper costs, full and at work, and how long a pod takes to hand over (`npm run bench -- --keeper`).
+
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Keeper, startKeeper } from '../keeper/keeper.ts';
+import { makeFolder } from '../support/folder.ts';
+import { closedPort } from '../support/peer.ts';
+import { type Budget, ratio, writeTable } from './budgets.ts';
+import { findMedian } from './median.ts';
+import { type Cost, readCost, readCpuSeconds } from './process-cost.ts';
+import { discard, openRunner, type Runner, SMALL_BYTES, stop, WARM_UP_SECONDS, watchEnv } from './runner.ts';
+import type { Subject } from './subject.ts';
+
+/** How much; the short form of the bench has less of all. */
+export type KeeperPlan = { readonly subject: Subject; readonly pagesCount: number; readonly exitsCount: number };
+
+/** What `measureKeeper` found. Times in seconds. */
+export type KeeperFigures = {
+  readonly pagesCount: number;
+  readonly idle: Cost;
+  /** Of a lastscrape with a front, beside it. */
+  readonly front: Cost;
+  /** The most while all was handed over, listed and scraped. */
+  readonly mostAnonymousBytes: number;
+  readonly handOverCpuSeconds: number;
+  readonly scrapeCpuSeconds: number;
+  readonly targetsSeconds: number;
+  readonly targetsBytes: number;
+  readonly restartSeconds: number;
+  /** From SIGTERM to the exit, handed over and with nothing to wait for. */
+  readonly exits: { readonly handedOver: readonly number[]; readonly plain: readonly number[] };
+};
+
+/** Clients that hand over at the same time, as pods of many nodes do. */
+const CLIENTS_COUNT = 8;
+const LISTS_COUNT = 11;
+const SCRAPES_COUNT = 500;
+
+/** Measures everything, one part after the other. */
+export async function measureKeeper({ subject, pagesCount, exitsCount }: KeeperPlan): Promise<KeeperFigures> {
+  await using runner = openRunner();
+  const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
+  process.stderr.write('keeper: exits\n');
+  const exits = await timeExits(runner, command, exitsCount);
+  process.stderr.write('keeper: pages\n');
+  const exposition = await runner.openExposition(SMALL_BYTES);
+  const frontEnv = { ...watchEnv(exposition), LASTSCRAPE_FRONT: `127.0.0.1:${await closedPort()}` };
+  const watcher = discard(runner.start(command, frontEnv));
+  const env = { LASTSCRAPE_KEEPER_PAGES: `${pagesCount * 2}` };
+  const keeper = await startKeeper(env, { command });
+  await delay(WARM_UP_SECONDS * 1000);
+  const page = await (await fetch(`${exposition.url}/metrics`)).text();
+  const [idle, front] = [readCost(keeper.child.pid), readCost(watcher.pid)];
+  await stop(watcher);
+  await exposition.stop();
+  const full = await fill(keeper, page, pagesCount);
+  await keeper[Symbol.asyncDispose]();
+  const startedAtMs = performance.now();
+  await using again = await startKeeper(env, { ...keeper, command });
+  const restartSeconds = (performance.now() - startedAtMs) / 1000;
+  if ((await again.metric('pages')) !== pagesCount) throw new Error('Cannot measure: pages are missing');
+  return { pagesCount, idle, front, exits, restartSeconds, ...full };
+}
+
+/** Hands over that many pages as fast as they are taken, lists and scrapes them. */
+async function fill(keeper: Keeper, page: string, pagesCount: number) {
+  const { pid } = keeper.child;
+  let mostAnonymousBytes = 0;
+  const watching = setInterval(() => {
+    mostAnonymousBytes = Math.max(mostAnonymousBytes, readCost(pid).anonymousBytes);
+  }, 100);
+  async function charge(count: number, work: () => Promise<unknown>): Promise<number> {
+    const before = readCpuSeconds(pid);
+    await work();
+    return (readCpuSeconds(pid) - before) / count;
+  }
+  let handedOverCount = 0;
+  async function handOver(): Promise<void> {
+    while (handedOverCount < pagesCount) {
+      const number = handedOverCount++;
+      // Ten namespaces: no hand-over is refused for its namespace's rate.
+      const labels = { app: 'shop', team: 'orders', 'batch.kubernetes.io/job-name': `import-${number}` };
+      const name = `import-${number}-x7k2p`;
+      const ids = { namespace: `shop-${number % 10}`, name, uid: `46d35a29-7b27-46e4-943e-${number}` };
+      const pod = { ...ids, ip: '10.1.2.3', node: 'node-1', labels, annotations: { 'prometheus.io/scrape': 'true' } };
+      const answer = await keeper.handOver({ head: { pod }, pages: [page] });
+      if (answer !== '201 kept') throw new Error(`Cannot hand over: ${answer}`);
+    }
+  }
+  const handOverCpuSeconds = await charge(pagesCount, () =>
+    Promise.all(Array.from({ length: CLIENTS_COUNT }, handOver)),
+  );
+  const targetsSeconds: number[] = [];
+  let targetsBytes = 0;
+  for (let count = 0; count < LISTS_COUNT; count++) {
+    const startedAtMs = performance.now();
+    targetsBytes = (await (await fetch(`${keeper.serveUrl}/targets`)).arrayBuffer()).byteLength;
+    targetsSeconds.push((performance.now() - startedAtMs) / 1000);
+  }
+  const targets = await keeper.listTargets(60);
+  const scrapeCpuSeconds = await charge(SCRAPES_COUNT, async () => {
+    for (const { labels } of targets.slice(0, SCRAPES_COUNT)) {
+      const { status, text } = await keeper.scrape(labels['__metrics_path__'] ?? '');
+      if (status !== 200 || text !== page) throw new Error(`Cannot scrape a kept page: ${status}`);
+    }
+  });
+  clearInterval(watching);
+  const medians = { targetsSeconds: findMedian(targetsSeconds), targetsBytes };
+  return { mostAnonymousBytes, handOverCpuSeconds, scrapeCpuSeconds, ...medians };
+}
+
+/** Pods that get SIGTERM, one after the other: handed over, and with a hold of 0 s in turn. */
+async function timeExits(runner: Runner, command: readonly string[], count: number) {
+  const exposition = await runner.openExposition(SMALL_BYTES);
+  await using keeper = await startKeeper({}, { command });
+  const folder = makeFolder();
+  writeFileSync(join(folder, 'labels'), 'app="shop"');
+  const ways = {
+    handedOver: { LASTSCRAPE_HAND_OVER: new URL(keeper.handOverUrl).origin, LASTSCRAPE_HAND_OVER_FOLDER: folder },
+    plain: { LASTSCRAPE_TTL: '0' },
+  };
+  const exits = { handedOver: [] as number[], plain: [] as number[] };
+  for (let turn = 0; turn < count; turn++) {
+    for (const way of ['handedOver', 'plain'] as const) {
+      const port = await closedPort();
+      const { child, exited } = discard(
+        runner.start(command, {
+          ...watchEnv(exposition),
+          LASTSCRAPE_DONE_WHEN: 'sigterm',
+          LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
+          ...{ POD_NAME: `pod-${turn}`, POD_NAMESPACE: 'shop', POD_UID: `uid-${turn}` },
+          ...ways[way],
+        }),
+      );
+      while ((await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null))?.ok !== true) await delay(20);
+      // What a scrape leaves to do is done by then.
+      await delay(300);
+      const startedAtMs = performance.now();
+      child.kill('SIGTERM');
+      await exited;
+      exits[way].push((performance.now() - startedAtMs) / 1000);
+    }
+  }
+  const keptCount = await keeper.metric('handed_over_total');
+  if (keptCount !== count) throw new Error(`Cannot measure: ${keptCount} of ${count} handed over`);
+  await exposition.stop();
+  return exits;
+}
+
+const MEBIBYTE = 2 ** 20;
+
+/** The table, with its heading and what it means. */
+export function writeKeeperTable(figures: KeeperFigures): string {
+  const { pagesCount, idle, front, exits, mostAnonymousBytes } = figures;
+  const milliseconds = (seconds: number) => `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
+  const mebibytes = (bytes: number) => `${(bytes / MEBIBYTE).toFixed(1)} MiB`;
+  return [
+    '### The keeper',
+    writeTable(
+      ['', 'measured'],
+      [
+        ['SIGTERM to exit, handed over: median', milliseconds(findMedian(exits.handedOver))],
+        [`the same: worst of ${exits.handedOver.length}`, milliseconds(Math.max(...exits.handedOver))],
+        ['SIGTERM to exit, with a hold of 0 s: median', milliseconds(findMedian(exits.plain))],
+        ['anonymous memory, idle', mebibytes(idle.anonymousBytes)],
+        ['the same of lastscrape with a front', mebibytes(front.anonymousBytes)],
+        [`the most, with ${pagesCount} pages taken, listed and scraped`, mebibytes(mostAnonymousBytes)],
+        ['CPU time of a hand-over', milliseconds(figures.handOverCpuSeconds)],
+        ['CPU time of a scrape', milliseconds(figures.scrapeCpuSeconds)],
+        [
+          `/targets of ${pagesCount} (${(figures.targetsBytes / 1e6).toFixed(0)} MB)`,
+          milliseconds(figures.targetsSeconds),
+        ],
+        [`restart with ${pagesCount} pages`, `${figures.restartSeconds.toFixed(1)} s`],
+      ],
+    ),
+    `On ${process.platform} ${process.arch}, ${cpus().length} cores, pages of 50 KB, ${CLIENTS_COUNT} clients that hand over without a pause. ` +
+      'Tokens are not checked.',
+  ].join('\n\n');
+}
+
+export function listKeeperBudgets(figures: KeeperFigures): readonly Budget[] {
+  const { idle, front, exits } = figures;
+  const absolute = { digits: 2, isJudged: false };
+  return [
+    ratio('idle, anonymous memory / lastscrape with a front', 1.1, idle.anonymousBytes, front.anonymousBytes),
+    {
+      name: `anonymous memory with ${figures.pagesCount} pages (MiB)`,
+      most: 64,
+      measured: figures.mostAnonymousBytes / MEBIBYTE,
+      digits: 1,
+      isJudged: true,
+    },
+    {
+      name: 'cores at 1,000 hand-overs a minute',
+      most: 0.2,
+      measured: (figures.handOverCpuSeconds * 1000) / 60,
+      digits: 2,
+      isJudged: true,
+    },
+    { name: `/targets of ${figures.pagesCount} (s)`, most: 1, measured: figures.targetsSeconds, ...absolute },
+    { name: 'SIGTERM to exit, median (s)', most: 0.3, measured: findMedian(exits.handedOver), ...absolute },
+    { name: 'SIGTERM to exit, worst (s)', most: 0.5, measured: Math.max(...exits.handedOver), ...absolute },
+    ratio('SIGTERM to exit, handed over / hold of 0 s', 3, findMedian(exits.handedOver), findMedian(exits.plain)),
+  ];
+}
