@@ -74,6 +74,33 @@ describe('deploy/chart', { skip }, () => {
     ]);
   });
 
+  test('the keeper: what it needs, and the policy names it; with a claim, without rights, and its monitors', () => {
+    const read = (...values: readonly string[]) => {
+      const known = new Set(list(render([IMAGE, 'monitors.enabled=true'])));
+      return list(render([IMAGE, 'monitors.enabled=true', 'keeper.enabled=true', ...values]))
+        .filter((each) => !known.has(each))
+        .toSorted();
+    };
+    const always = [
+      'Deployment lastscrape-keeper',
+      'NetworkPolicy lastscrape-keeper',
+      'Pod lastscrape-test-hand-over',
+      'Pod lastscrape-test-targets',
+      'PodMonitor lastscrape-keeper',
+      'ScrapeConfig lastscrape-keeper-pages',
+      'Service lastscrape-keeper',
+      'ServiceAccount lastscrape-keeper',
+    ];
+    const rights = ['ClusterRole lastscrape-keeper', 'ClusterRoleBinding lastscrape-keeper'];
+    assert.deepEqual(read(), [...rights, ...always]);
+    const claim = 'PersistentVolumeClaim lastscrape-keeper';
+    assert.deepEqual(read('keeper.auth=none', 'keeper.storage=1Gi'), [...always, claim].toSorted());
+    const policy = (...values: readonly string[]) => template([IMAGE, ...values], { only: ['jobs-policy'] }).stdout;
+    const url =
+      "variables.handOverText == '' ? 'http://lastscrape-keeper.monitoring.svc:9470' : variables.handOverText";
+    assert.equal(policy('keeper.enabled=true').replace(url, url.replace(/http:[^']*/, '')), policy());
+  });
+
   test('everything, with Kyverno', () => {
     const values = ['engine=kyverno', 'monitors.enabled=true', 'rules.enabled=true', 'dashboard.enabled=true'];
     const rendered = render([IMAGE, ...values, 'warnings.enabled=false', 'networkPolicy.namespaces={shop,bank}']);
@@ -181,6 +208,8 @@ describe('deploy/chart', { skip }, () => {
       { version: '1.35.0', apis: [] },
       /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/,
     ],
+    ['an unknown way to prove pods', [IMAGE, 'keeper.auth=maybe'], undefined, /auth/],
+    ['a claim without a unit', [IMAGE, 'keeper.storage=10'], undefined, /storage/],
     ['an unknown engine', [IMAGE, 'engine=webhook'], undefined, /engine/],
     [
       'a request above the limit',

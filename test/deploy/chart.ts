@@ -24,6 +24,8 @@ export const RENDERED: Readonly<Record<string, readonly [template: string, ...va
   'deploy/monitoring/podmonitor.yaml': ['podmonitor', 'monitors.enabled=true'],
   'deploy/monitoring/prometheusrule.yaml': ['prometheusrule', 'rules.enabled=true'],
   'deploy/monitoring/networkpolicy.yaml': ['networkpolicy', 'networkPolicy.namespaces[0]='],
+  'deploy/keeper.yaml': ['keeper', 'keeper.enabled=true'],
+  'deploy/monitoring/keeper.yaml': ['keeper-monitors', 'keeper.enabled=true', 'monitors.enabled=true'],
   'deploy/job/front/podmonitor.yaml': ['jobs-podmonitor', 'monitors.enabled=true'],
 };
 

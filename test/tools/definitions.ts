@@ -16,14 +16,17 @@ export type Definition = {
 
 export const OPERATOR_VERSION = '0.85.0';
 
-export const OPERATOR_DEFINITIONS: readonly Definition[] = ['podmonitors', 'servicemonitors', 'prometheusrules'].map(
-  (plural) => ({
-    name: `${plural}.monitoring.coreos.com`,
-    module: 'github.com/prometheus-operator/prometheus-operator',
-    version: OPERATOR_VERSION,
-    file: `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
-  }),
-);
+export const OPERATOR_DEFINITIONS: readonly Definition[] = [
+  'podmonitors',
+  'servicemonitors',
+  'prometheusrules',
+  'scrapeconfigs',
+].map((plural) => ({
+  name: `${plural}.monitoring.coreos.com`,
+  module: 'github.com/prometheus-operator/prometheus-operator',
+  version: OPERATOR_VERSION,
+  file: `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
+}));
 
 export const KYVERNO_DEFINITION: Definition = {
   name: 'mutatingpolicies.policies.kyverno.io',

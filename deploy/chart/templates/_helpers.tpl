@@ -275,6 +275,24 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     : ''
 {{- end }}
 
+{{/* The keeper: its name, its URL for pods, and the volume by which a pod shows who it is. */}}
+{{- define "lastscrape.keeperName" -}}
+{{ .Values.name }}-keeper
+{{- end }}
+{{- define "lastscrape.keeperUrl" -}}
+http://{{ include "lastscrape.keeperName" . }}.{{ .Release.Namespace }}.svc:9470
+{{- end }}
+{{- define "lastscrape.podVolume" -}}
+name: lastscrape-pod
+projected:
+  sources:
+    - serviceAccountToken: {audience: lastscrape, path: token}
+    - downwardAPI:
+        items:
+          - {path: labels, fieldRef: {fieldPath: metadata.labels}}
+          - {path: annotations, fieldRef: {fieldPath: metadata.annotations}}
+{{- end }}
+
 {{/* What a policy that changes pods is: one of the API server, or of Kyverno, which has the same fields. */}}
 {{- define "lastscrape.mutatingKind" -}}
 {{- if eq .Values.engine "kyverno" -}}
