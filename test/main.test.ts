@@ -40,6 +40,7 @@ function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
     nodeVersion: '24.0.0',
     nowMs: () => performance.now(),
     wallMs: () => Date.now(),
+    cpuMs: () => 0,
     ...more,
   };
   return { host, out };

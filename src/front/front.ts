@@ -37,6 +37,8 @@ export type FrontParts = FrontSourceParts & {
   readonly isPushed?: boolean;
   /** A hook of the program is to call for a snapshot. Default: false. */
   readonly isHooked?: boolean;
+  /** CPU time of this process so far. Default: our own work is not counted. */
+  readonly readCpuMs?: () => number;
   /** A monotonic moment as seconds since 1970. */
   readonly toUnixSeconds: (atMs: number) => number;
 };
@@ -187,10 +189,11 @@ function findMissesSeconds(state: SourceState): number | null {
 
 function openSourceReads(
   source: KeptSource,
-  { clock, pollMs, metricNames, isOnlyEvidence = false, isHooked = false }: FrontParts,
+  { clock, readCpuMs, pollMs, metricNames, isOnlyEvidence = false, isHooked = false }: FrontParts,
 ) {
   return openReads(source, {
     clock,
+    readCpuMs,
     pollMs,
     restFactor: findRestFactor({ isOnlyEvidence, isHooked, kind: source.state().kind }),
     isAwaited: metricNames.length > 0,

@@ -34,6 +34,8 @@ export type SharedRead<SomeAnswer extends BegunAnswer> = SourceRead<SomeAnswer> 
 /** What reads go by. */
 export type ReadsParts = {
   readonly clock: Clock;
+  /** What our process has used so far. Default: it is not counted. */
+  readonly readCpuMs?: (() => number) | undefined;
   readonly pollMs: number;
   /** How many times as long as a read took main is left alone. */
   readonly restFactor: number;
@@ -73,7 +75,7 @@ const WHY = { gaveWay: 'it gave way to a scrape', late: 'timed out' } as const;
 /** Opens the reads; nothing is read before the first call. */
 export function openReads<SomeAnswer extends BegunAnswer>(
   source: Pick<Source<SomeAnswer>, 'read' | 'close'>,
-  { clock, isAwaited, tell, ...settings }: ReadsParts,
+  { clock, readCpuMs = () => 0, isAwaited, tell, ...settings }: ReadsParts,
 ): Reads<SomeAnswer> {
   let reads = beginReads(settings);
   let cancelWake = () => {};
@@ -112,7 +114,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(
     const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
     shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
     underWay.delete(read.id);
-    take(endRead(read.id, reading.observation));
+    take(endRead(read.id, reading.observation, readCpuMs()));
   }
 
   function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {

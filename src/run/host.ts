@@ -26,6 +26,8 @@ export type Host = {
   readonly nowMs: () => number;
   /** Since 1970, UTC. */
   readonly wallMs: () => number;
+  /** CPU time of this process so far. */
+  readonly cpuMs: () => number;
 };
 
 /** How the process ends. `isUrgent`: at once, even with open handles. */

@@ -80,6 +80,7 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
     pollMs: config.limits.pollMs,
     ttlMs: config.limits.ttlMs,
     clock: openClock(host),
+    readCpuMs: host.cpuMs,
     toUnixSeconds: (atMs) => toWallMs(atMs) / 1000,
     log: log.write,
   });

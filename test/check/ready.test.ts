@@ -41,6 +41,7 @@ function openHost(env: Env, argv: readonly string[] = []) {
     nodeVersion: '24.0.0',
     nowMs: () => performance.now(),
     wallMs: () => Date.now(),
+    cpuMs: () => 0,
   };
   return { host, out, said: said.promise };
 }

@@ -62,6 +62,7 @@ export async function runExplain(
     nodeVersion: '24.0.0',
     nowMs: unused,
     wallMs: () => nowMs,
+    cpuMs: () => 0,
   };
   const { code } = await main(host);
   return { code, stdout, stderr };

@@ -40,6 +40,7 @@ async function quit(entry: string, env: Readonly<Record<string, string>> = {}): 
     nodeVersion: process.versions.node,
     nowMs: () => performance.now(),
     wallMs: () => Date.now(),
+    cpuMs: () => 0,
   });
   const [target] = JSON.parse(log.trimEnd().split('\n').at(-1) ?? '').targets;
   return { code, result: target.result, hint: target.hint ?? '', log };

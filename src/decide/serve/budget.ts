@@ -28,12 +28,15 @@ const COSTS_KNOWN_COUNT = 3;
 /** The longest rest until then: the first page of a program that is just starting may take a second. */
 const UNKNOWN_REST_MAX_MS = 5_000;
 
-/** How long the last whole reads took, our own work with them; the oldest first. */
-export type ReadCosts = readonly number[];
+/** What one whole read took of time, and of our own CPU, with all that we did since the one before. */
+type ReadCost = { readonly tookMs: number; readonly cpuMs: number };
+
+/** Of the last whole reads; the oldest first. */
+export type ReadCosts = readonly ReadCost[];
 
 /** The costs after one more whole read. One that failed shows what main lacks, not what its page costs. */
-export function addCost(costs: ReadCosts, tookMs: number): ReadCosts {
-  return [...costs, tookMs].slice(-COSTS_MAX_COUNT);
+export function addCost(costs: ReadCosts, cost: ReadCost): ReadCosts {
+  return [...costs, cost].slice(-COSTS_MAX_COUNT);
 }
 
 /**
@@ -41,12 +44,18 @@ export function addCost(costs: ReadCosts, tookMs: number): ReadCosts {
  * unknown.
  */
 export function findUsualMs(costs: ReadCosts): number | null {
-  return costs.toSorted((a, b) => a - b)[Math.floor((costs.length - 1) / 2)] ?? null;
+  const all = costs.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+  return all[Math.floor((all.length - 1) / 2)] ?? null;
 }
 
-/** How long no own read begins after a read. */
+/** Scrapes cost us as well: what they do may make our own reads only so many times rarer. */
+const OWN_COST_MAX_FACTOR = 4;
+
+/** How long no own read begins after a read: main pays for it, and so do we, who pack and check its page. */
 export function findRestMs(costs: ReadCosts, restFactor: number): number {
-  const restMs = restFactor * (findUsualMs(costs) ?? 0);
+  const tookMs = findUsualMs(costs) ?? 0;
+  const cpuMs = costs.reduce((sum, each) => sum + each.cpuMs / costs.length, 0);
+  const restMs = restFactor * Math.max(tookMs, Math.min(cpuMs, OWN_COST_MAX_FACTOR * tookMs));
   return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, UNKNOWN_REST_MAX_MS) : restMs;
 }
 

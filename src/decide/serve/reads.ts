@@ -86,6 +86,8 @@ export type Reads = {
   /** A scrape's read began while an own one waited, which comes next: else one format would never be read. */
   readonly isOwnTurn: boolean;
   readonly costs: ReadCosts;
+  /** What our process had used at the end of the last read; null: none has ended. */
+  readonly cpuMs: number | null;
   /** The newest own read that had its time; null: none yet. */
   readonly lastOwn: PastRead | null;
   /** The newest read of each format that ended well. */
@@ -100,7 +102,12 @@ export type ReadsEvent =
   | { readonly kind: 'gaveUp'; readonly id: number }
   | { readonly kind: 'headCame'; readonly read: number }
   /** `whole`: it was answered, readable or not; `refused`: nothing listens; `failed`: anything else. */
-  | { readonly kind: 'ended'; readonly read: number; readonly how: 'whole' | 'refused' | 'failed' }
+  | {
+      readonly kind: 'ended';
+      readonly read: number;
+      readonly how: 'whole' | 'refused' | 'failed';
+      readonly cpuMs: number;
+    }
   /** What is known of main, and what is kept of its page. */
   | { readonly kind: 'told'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
   /** An observation; `isLast`: it must show what is newest, in every format. */
@@ -110,9 +117,9 @@ export type ReadsEvent =
   /** Nothing is read from now on. */
   | { readonly kind: 'closed' };
 
-/** The end of a read that showed this. */
-export function endRead(read: number, { kind }: ExporterObservation): ReadsEvent {
-  return { kind: 'ended', read, how: kind === 'refused' || kind === 'failed' ? kind : 'whole' };
+/** The end of a read that showed this. `cpuMs`: what our process has used so far; 0: it is not counted. */
+export function endRead(read: number, { kind }: ExporterObservation, cpuMs = 0): ReadsEvent {
+  return { kind: 'ended', read, how: kind === 'refused' || kind === 'failed' ? kind : 'whole', cpuMs };
 }
 
 /** What to do with the source. */
@@ -127,7 +134,7 @@ export type ReadsStep = { readonly reads: Reads; readonly moves: readonly ReadMo
 export function beginReads(settings: Pick<Reads, 'pollMs' | 'restFactor'>): Reads {
   const none = { waiting: [], underWay: [], givenWay: [], costs: [], wanted: [] };
   const flags = { isLiving: true, isAwaited: false, isOwnTurn: false };
-  return { ...settings, ...none, ...flags, lastOwn: null, newest: {}, lastId: 0 };
+  return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, newest: {}, lastId: 0 };
 }
 
 /** What follows from an event at `nowMs`. */
@@ -166,7 +173,7 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
     case 'headCame':
       return { ...reads, underWay: change(event.read, { hasBegun: true }) };
     case 'ended':
-      return takeEnd(reads, event.read, event.how, nowMs);
+      return takeEnd(reads, event, nowMs);
     case 'told': {
       const { isLiving, wanted } = event;
       return { ...reads, isLiving, wanted };
@@ -184,8 +191,9 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
   }
 }
 
-function takeEnd(reads: Reads, id: number, how: 'whole' | 'refused' | 'failed', nowMs: number): Reads {
-  const read = reads.underWay.find((each) => each.id === id);
+function takeEnd(reads: Reads, event: Extract<ReadsEvent, { readonly kind: 'ended' }>, nowMs: number): Reads {
+  const { how, cpuMs } = event;
+  const read = reads.underWay.find(({ id }) => id === event.read);
   if (read === undefined) return reads;
   const underWay = reads.underWay.filter((each) => each !== read);
   // One that gave way shows nothing, and had not its time.
@@ -195,8 +203,9 @@ function takeEnd(reads: Reads, id: number, how: 'whole' | 'refused' | 'failed', 
   const lastOwn = past.isOwn ? past : reads.lastOwn;
   if (how === 'failed') return { ...reads, underWay, lastOwn };
   const givenWay = reads.givenWay.filter((each) => each !== accept);
-  const costs = how === 'whole' ? addCost(reads.costs, nowMs - read.begunAtMs) : reads.costs;
-  return { ...reads, underWay, lastOwn, givenWay, costs, newest: { ...reads.newest, [accept]: past } };
+  const cost = { tookMs: nowMs - read.begunAtMs, cpuMs: cpuMs - (reads.cpuMs ?? cpuMs) };
+  const costs = how === 'whole' ? addCost(reads.costs, cost) : reads.costs;
+  return { ...reads, underWay, lastOwn, givenWay, costs, cpuMs, newest: { ...reads.newest, [accept]: past } };
 }
 
 /** Asks for every format at once, and again where an older read for it may hang in main's end. */

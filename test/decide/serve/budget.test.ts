@@ -26,6 +26,18 @@ for (const [what, tookMs, expected] of [
   ['the page has grown', [13, 13, 13, 30, 30, 30], 3_000],
 ] as const) {
   test(`findRestMs() where ${what}`, () => {
-    assert.equal(findRestMs(tookMs.reduce(addCost, []), usual), expected);
+    const costs = tookMs.map((each) => ({ tookMs: each, cpuMs: 0 })).reduce(addCost, []);
+    assert.equal(findRestMs(costs, usual), expected);
+  });
+}
+
+for (const [what, cpuMs, expected] of [
+  ['less than main waits', 10, 1_300],
+  ['more: we take no more of a core than main', 30, 3_000],
+  ['much more, for scrapes', 300, 5_200],
+] as const) {
+  test(`findRestMs() where our own work takes ${what}`, () => {
+    const costs = Array.from({ length: 5 }, () => ({ tookMs: 13, cpuMs })).reduce(addCost, []);
+    assert.equal(findRestMs(costs, usual), expected);
   });
 }

@@ -51,7 +51,7 @@ function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<s
     case 'whole':
     case 'refused':
     case 'failed':
-      return { kind: 'ended', read, how: what };
+      return { kind: 'ended', read, how: what, cpuMs: 0 };
     case 'living':
     case 'ending':
       return { kind: 'told', isLiving: what === 'living', wanted: rest.map(readWanted) };
