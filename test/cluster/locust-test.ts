@@ -61,7 +61,8 @@ type PodFixture = {
 
 /**
  * Users without a target: they report requests to Locust without sending a byte. The master is patient:
- * a worker without processor for 3 s counts as lost; and a run is not over before it has a request.
+ * a worker without processor for 3 s counts as lost; and a run is not over before it has a request, of users who
+ * fail every fifth time a failure.
  */
 export const LOCUSTFILE = (isFailing: boolean, more: string) => `
 import gevent
@@ -73,7 +74,7 @@ locust.runners.HEARTBEAT_LIVENESS = 60
 @events.test_stopping.add_listener
 def wait_for_a_request(environment, **_):
     runner = environment.runner
-    while isinstance(runner, locust.runners.MasterRunner) and runner.stats.total.num_requests == 0:
+    while isinstance(runner, locust.runners.MasterRunner) and runner.stats.total.${isFailing ? 'num_failures' : 'num_requests'} == 0:
         gevent.sleep(0.1)
 
 class Teller(User):
@@ -82,7 +83,7 @@ class Teller(User):
 
     @task
     def tell(self):
-        self.count += 1
+        Teller.count += 1
         failed = Exception("told to fail") if ${isFailing ? 'self.count % 5 == 0' : 'False'} else None
         self.environment.events.request.fire(
             request_type="GET", name="/told", response_time=1, response_length=2, exception=failed, context={})
