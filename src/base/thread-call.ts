@@ -17,6 +17,7 @@ const WRITE_TIMEOUT_MS = 1_000;
 export function prepareWriting(
   path: string,
   work: () => Promise<unknown>,
+  timeoutMs = WRITE_TIMEOUT_MS,
 ): (signal?: AbortSignal) => Promise<{ readonly problem: string | null; readonly hangs: boolean }> {
   const call = prepareThreadCall(() =>
     work().then(
@@ -25,7 +26,7 @@ export function prepareWriting(
     ),
   );
   return async (signal) => {
-    const result = await call({ timeoutMs: WRITE_TIMEOUT_MS, signal });
+    const result = await call({ timeoutMs, signal });
     if (result.kind === 'returned') return { problem: result.value, hangs: false };
     return { problem: `Cannot write ${path}: its file system does not answer`, hangs: true };
   };

@@ -94,15 +94,19 @@ del sys.modules[__name__]
 import sitecustomize
 `;
 
+/** Main waits as long for `--ready`. With 1 s two of 20 programs had no hook on a busy node. */
+const WRITE_TIMEOUT_MS = 5_000;
+
 /** Writes `python/sitecustomize.py`, whole or not at all. Why it could not, or null; never rejects. */
 export async function writeHooks(folder: string, pid: number): Promise<string | null> {
   const path = join(folder, 'python/sitecustomize.py');
   // Not recursive: Node 24.21.0 does not return from that in a folder that takes no other, such as /proc.
   const make = (each: string) => mkdir(each).catch(() => {});
-  const write = prepareWriting(path, async () => {
+  const work = async () => {
     await make(folder);
     await make(dirname(path));
     await replaceFile(path, SITECUSTOMIZE, pid);
-  });
+  };
+  const write = prepareWriting(path, work, WRITE_TIMEOUT_MS);
   return (await write()).problem;
 }
