@@ -10,7 +10,6 @@ import { RUN_LABEL } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { getFixture, requirePolicies, runScenarioIn, START_MS } from './scenario.ts';
 
-const POLICIES = 'mutatingadmissionpolicies,validatingadmissionpolicies';
 /** What it makes outside of namespaces: kinds, and what follows the name. */
 const MADE = [
   ['mutatingadmission', ['', '-jobs']],
@@ -26,12 +25,17 @@ export function runChartScenarios(): void {
     const other = await cluster.openNamespace('chart-pods');
     const values = nameAndLimit(name, other.name);
     const helm = (...args: readonly string[]) => runHelmIn(namespace.name, ...args);
-    const isThere = async () => (await cluster.kubectl(['get', POLICIES, '--output=name'])).includes(`/${name}`);
+    const mutating = { policy: 'mutatingadmissionpolicies', kyverno: 'mutatingpolicies' }[
+      getFixture().engine ?? 'policy'
+    ];
+    const policies = `${mutating},validatingadmissionpolicies`;
+    const isThere = async () => (await cluster.kubectl(['get', policies, '--output=name'])).includes(`/${name}`);
+    const upgrade = (image: string) => helm('upgrade', name, CHART, '--reuse-values', '--set', `image=${image}`);
     const untilImage = (image: string) => untilImageIn(other.name, image);
     const notes = await install(namespace.name, name, IMAGES.renamed, values);
     assert.match(notes, /must print "locust-metrics-exporter lastscrape"/);
     await untilImage(IMAGES.renamed);
-    await helm('upgrade', name, CHART, ...values, '--set', `image=${IMAGES.lastscrape}`);
+    await upgrade(IMAGES.lastscrape);
     await untilImage(IMAGES.lastscrape);
     const tested = await helm('test', name, '--timeout', '2m');
     assert.match(tested, /Phase: +Succeeded[\s\S]*Phase: +Succeeded/);
@@ -39,7 +43,7 @@ export function runChartScenarios(): void {
     // Pods of other namespaces than those of `namespaces` stay as they are.
     assert.equal(await readImage(namespace.name), '');
     // A test that fails leaves nothing; this image knows no --version.
-    await helm('upgrade', name, CHART, ...values, '--set', `image=${IMAGES.mesh}`);
+    await upgrade(IMAGES.mesh);
     await assert.rejects(helm('test', name, '--timeout', '2m'), /test-image/);
     await helm('uninstall', name);
     assert.equal(await isThere(), false);
@@ -71,7 +75,7 @@ export function runChartScenarios(): void {
   runScenarioIn('chart: a wrong value is refused, and nothing is installed', {}, async (namespace) => {
     for (const [value, said] of [
       ['jobs.enabled=yes,image=a', /jobs.enabled|got string, want boolean/],
-      getFixture().hasPolicies
+      getFixture().engine !== null
         ? (['jobs.enabled=true', /image is not set/] as const)
         : (['image=a', /this cluster has no MutatingAdmissionPolicy: /] as const),
     ] as const) {
@@ -91,8 +95,10 @@ function nameAndLimit(name: string, namespaces: string): readonly string[] {
 async function install(namespace: string, name: string, image: string, values: readonly string[]): Promise<string> {
   const { cluster } = getFixture();
   cluster.defer(() => runHelmIn(namespace, 'uninstall', name, '--ignore-not-found'));
-  const notes = await runHelmIn(namespace, 'install', name, CHART, ...values, '--set', `image=${image}`);
-  for (const [kind, suffixes] of MADE) {
+  const engine = `engine=${getFixture().engine}`;
+  const notes = await runHelmIn(namespace, 'install', name, CHART, ...values, '--set', `image=${image},${engine}`);
+  // Those of Kyverno go with its definitions.
+  for (const [kind, suffixes] of MADE.slice(engine === 'engine=kyverno' ? 1 : 0)) {
     const names = suffixes.map((each) => name + each);
     await cluster.kubectl(['label', `${kind}policies,${kind}policybindings`, ...names, `${RUN_LABEL}=${cluster.run}`]);
   }

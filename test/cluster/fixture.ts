@@ -4,13 +4,15 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../src/base/version.ts';
+import { template } from '../deploy/chart.ts';
 import { gateDist } from '../image/dist.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
 import { type Cluster, openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
-import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
+import { IMAGES, listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
+import { KYVERNO, startKyverno } from './kyverno.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
 import { type Fixture, START_MS } from './scenario.ts';
@@ -64,10 +66,12 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
     process.env['KUBECACHEDIR'] = cache;
     const cluster = stack.use(await openCluster());
     await claimCluster(cluster);
-    const hasPolicies = (await cluster.read('/apis/admissionregistration.k8s.io/v1')).includes(
-      '"MutatingAdmissionPolicy"',
-    );
-    if (!hasPolicies) process.stderr.write('LEFT OUT: every story with a policy: no MutatingAdmissionPolicy v1 here\n');
+    const apis = await cluster.read('/apis/admissionregistration.k8s.io/v1');
+    const hasPolicies = apis.includes('"MutatingAdmissionPolicy"');
+    const engine = KYVERNO === undefined ? (hasPolicies ? 'policy' : null) : 'kyverno';
+    if (engine === null)
+      process.stderr.write('LEFT OUT: every story with a policy: no MutatingAdmissionPolicy v1 here\n');
+    const minor = Number.parseInt(JSON.parse(await cluster.read('/version')).minor, 10);
     // A run that was killed could not remove what it had made.
     const kinds = hasPolicies ? `${POLICY_KINDS},${CLUSTER_KINDS}` : CLUSTER_KINDS;
     await cluster.kubectl(['delete', kinds, '--selector', RUN_LABEL, '--wait=false', '--ignore-not-found']);
@@ -75,7 +79,8 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
     const images = stack.use(openImageLoader(findPrograms(), loadCommand));
     await images.loadAll();
     const prometheus = await startClusterPrometheus(cluster);
-    return { cluster, hasPolicies, prometheus, images, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+    if (KYVERNO !== undefined) await startKyverno(cluster, KYVERNO);
+    return { cluster, engine, minor, prometheus, images, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
     throw error;
@@ -113,14 +118,15 @@ export async function claimCluster(cluster: Cluster): Promise<void> {
 const RENEWED_AT = ['--ignore-not-found', '--output=jsonpath={.spec.renewTime}'];
 
 /** Applies both policies as the guide says, once the API server obeys them; takes them away at the end. */
-export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<void> {
-  if (!hasPolicies) return;
+export async function applyPolicy(fixture: Fixture): Promise<void> {
+  const { cluster, engine } = fixture;
+  if (engine === null) return;
   const namespace = await cluster.openNamespace('guide');
   const shell = await openGuideShell(cluster, namespace);
   cluster.defer(async () => {
     try {
-      await shell.run('all away');
-      await untilChecked(shell, '');
+      if (engine === 'policy') await shell.run('all away');
+      if (engine === 'policy') await untilChecked(shell, '');
     } finally {
       shell[Symbol.dispose]();
     }
@@ -128,10 +134,13 @@ export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<vo
   // kubectl prints nothing of a container that ends before it is attached.
   const version = new RegExp(`^lastscrape ${VERSION} `, 'm');
   await until('the version', START_MS, async () => version.test(await shell.run('image')) || undefined);
-  await shell.run('policy');
-  await shell.run('jobs policy');
   const label = [`${RUN_LABEL}=${cluster.run}`, '--overwrite'];
-  await cluster.kubectl(['label', POLICY_KINDS, 'lastscrape', 'lastscrape-jobs', ...label]);
+  if (engine === 'kyverno') await applyForKyverno(fixture);
+  else {
+    await shell.run('policy');
+    await shell.run('jobs policy');
+    await cluster.kubectl(['label', POLICY_KINDS, 'lastscrape', 'lastscrape-jobs', ...label]);
+  }
   const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
   await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
   await untilChecked(shell, ' lastscrape');
@@ -140,6 +149,16 @@ export async function applyPolicy({ cluster, hasPolicies }: Fixture): Promise<vo
     if (printed === 'lastscrape') return true;
     throw new Error(`the check of deploy/README.md printed "${printed}"`);
   });
+}
+
+/** What `engine=kyverno` of the chart renders for a server of this version. */
+async function applyForKyverno({ cluster, minor }: Fixture): Promise<void> {
+  const values = [`image=${IMAGES.lastscrape}`, 'engine=kyverno'];
+  const only = ['policy', 'jobs-policy', 'jobs-warnings'];
+  const { stdout, stderr, status } = template(values, { version: `1.${minor}.0`, only });
+  if (status !== 0) throw new Error(stderr);
+  cluster.defer(() => cluster.kubectl(['delete', '--filename', '-'], stdout));
+  await cluster.kubectl(['apply', '--filename', '-'], stdout);
 }
 
 async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Promise<void> {

@@ -178,12 +178,14 @@ async function proveNoDrift({ name }: Namespace): Promise<void> {
   for (const engine of ['policy', 'kyverno']) {
     const { stdout } = template([`image=${IMAGES.lastscrape}`, `engine=${engine}`, ...ALL_VALUES]);
     for (const document of parseAllDocuments(stdout)) {
-      const { metadata, ...object } = document.toJS();
-      if (metadata.annotations?.['helm.sh/hook'] !== undefined) continue;
-      const wanted = { ...object, metadata: { ...metadata, namespace: metadata.namespace && name, name: 'no-drift' } };
+      const wanted = document.toJS();
+      if (wanted.metadata.annotations?.['helm.sh/hook'] !== undefined) continue;
+      const what = `${wanted.kind} ${wanted.metadata.name} of the engine ${engine}`;
+      wanted.metadata.name = 'no-drift';
+      if ('namespace' in wanted.metadata) wanted.metadata.namespace = name;
       const args = ['create', '--dry-run=server', '--output=json', '--filename=-'];
       const kept = JSON.parse(await getFixture().cluster.kubectl(args, JSON.stringify(wanted)));
-      assert.deepEqual(pickAs(wanted, kept), wanted, `${object.kind} ${metadata.name} of the engine ${engine}`);
+      assert.deepEqual(pickAs(wanted, kept), wanted, what);
     }
   }
 }
@@ -191,8 +193,9 @@ async function proveNoDrift({ name }: Namespace): Promise<void> {
 /** What `kept` has of the fields of `wanted`; lists whole. */
 function pickAs(wanted: unknown, kept: unknown): unknown {
   if (Array.isArray(wanted) || typeof wanted !== 'object' || wanted === null) return kept;
-  const fields = Object.entries(wanted).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(fields.map(([name, value]) => [name, pickAs(value, (kept as Fields | undefined)?.[name])]));
+  return Object.fromEntries(
+    Object.entries(wanted).map(([name, value]) => [name, pickAs(value, (kept as Fields | undefined)?.[name])]),
+  );
 }
 
 /** The columns READY and STATUS of `kubectl get pods`, without repetitions. */

@@ -10,8 +10,10 @@ import { type ClusterPrometheus, TOTAL } from './prometheus.ts';
 
 export type Fixture = {
   readonly cluster: Cluster;
-  /** It has MutatingAdmissionPolicy v1: without, the stories that need one are left out, and say so. */
-  readonly hasPolicies: boolean;
+  /** What adds lastscrape to pods; null: the stories that need it are left out, and say so. */
+  readonly engine: 'policy' | 'kyverno' | null;
+  /** Of the API server: 36 for 1.36. */
+  readonly minor: number;
   readonly prometheus: ClusterPrometheus;
   readonly images: ImageLoader;
 };
@@ -34,13 +36,17 @@ class NoPolicies extends Error {}
 
 /** Leaves a story out where the cluster has no policies. */
 export function requirePolicies(): void {
-  if (!getFixture().hasPolicies) throw new NoPolicies('LEFT OUT: this cluster has no MutatingAdmissionPolicy v1');
+  if (getFixture().engine === null) throw new NoPolicies('LEFT OUT: this cluster has no MutatingAdmissionPolicy v1');
 }
 
-/** Whether a policy would change pods of it, or restart rules, which a cluster with policies has, are in it. */
+/** Leaves a story out where containers have no restart rules. */
+export function requireRestartRules(): void {
+  if (getFixture().minor < 35) throw new NoPolicies('LEFT OUT: restart rules came with Kubernetes 1.35');
+}
+
+/** Whether a policy would change pods of it. */
 function isForPolicies(manifest: Manifest): boolean {
   const text = JSON.stringify(manifest);
-  if (text.includes('"restartPolicyRules"')) return true;
   return text.includes('"lastscrape.dev/inject":"true"') || text.includes(`"performance-test-pod-name":"${MASTER}"`);
 }
 
@@ -57,6 +63,7 @@ export function runScenarioIn(
     const isOptedOut = labels['lastscrape.dev/inject'] === 'false';
     const apply = (...manifests: readonly Manifest[]) => {
       if (!isOptedOut && manifests.some(isForPolicies)) requirePolicies();
+      if (JSON.stringify(manifests).includes('"restartPolicyRules"')) requireRestartRules();
       return namespace.apply(...manifests);
     };
     try {
