@@ -8,8 +8,8 @@ import type { Config } from '../config/config.ts';
 
 /** Main waits as long where the front cannot listen: its port is taken, or lastscrape has crashed. */
 const WAIT_MS = 5_000;
-/** Between two looks: 0.4 ms of CPU each, which lastscrape needs to start where both have 10 ms in 100. */
-const PAUSE_MS = 50;
+/** Between two looks: 1 ms of CPU each, which lastscrape needs to start where both have 10 ms in 100. */
+const PAUSE_MS = 100;
 
 /** Waits until the front listens. Why it does not, or null; a signal ends the wait. */
 export async function findFrontProblem(
