@@ -20,6 +20,7 @@
 // Not simulated: real sockets, many connections, textfiles, Locust, pushes taken in, targets that quit.
 
 import assert from 'node:assert/strict';
+import { constants, setPriority } from 'node:os';
 import { test } from 'node:test';
 import { simulateMany, tellRun } from './simulate.ts';
 
@@ -27,6 +28,9 @@ import { simulateMany, tellRun } from './simulate.ts';
 const RUNS_COUNT = 100_000;
 /** A file of tests has 15 minutes; what a busy machine does not do by then, it says. */
 const TIMEOUT_MS = 840_000;
+
+// Other tests and a cluster run beside it, and wait for real programs.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 test('no run of the front loses a number, goes back, miscounts, holds too long or reports wrongly', async (t) => {
   const { runsCount, failures } = await simulateMany(RUNS_COUNT, TIMEOUT_MS);
