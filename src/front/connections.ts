@@ -39,10 +39,20 @@ export type Connection = {
   readonly close: (why: string) => void;
 };
 
-export type Connections = ReturnType<typeof openConnections>;
+/** The open connections of a server. */
+export type Connections = {
+  /** Registers an accepted connection, or closes it, since there are too many. */
+  readonly accept: (socket: Socket) => void;
+  /** With those that were closed at once. */
+  readonly acceptedCount: () => number;
+  readonly find: (socket: Socket) => Connection | undefined;
+  readonly list: () => readonly Connection[];
+  /** `why`: the reason of each one's `gone`. */
+  readonly closeAll: (why: string) => void;
+};
 
 /** Opens it empty. */
-export function openConnections(clock: Clock, limits: ConnectionLimits) {
+export function openConnections(clock: Clock, limits: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
   let acceptedCount = 0;
 
@@ -55,7 +65,6 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
     return true;
   }
 
-  /** Registers an accepted connection, or closes it, since there are too many. */
   function accept(socket: Socket): void {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
@@ -68,9 +77,9 @@ export function openConnections(clock: Clock, limits: ConnectionLimits) {
   return {
     accept,
     acceptedCount: () => acceptedCount,
-    find: (socket: Socket) => open.get(socket),
-    list: (): readonly Connection[] => [...open.values()],
-    closeAll(why: string): void {
+    find: (socket) => open.get(socket),
+    list: () => [...open.values()],
+    closeAll(why) {
       for (const { close } of open.values()) close(why);
     },
   };

@@ -36,18 +36,22 @@ export const containerKind: ConditionKind = {
   },
 };
 
-export type PodSource = ReturnType<typeof openPodSource>;
+/** This pod, for all conditions that ask for it. */
+export type PodSource = {
+  /** Opens the reader at the first call; later calls return the same one. */
+  readonly open: () => Promise<PodReader>;
+  /** Closes what was opened, if anything. */
+  readonly close: () => Promise<void>;
+};
 
 /** Prepares the reader of this pod; opens nothing yet. `environment`: for tests. */
-export function openPodSource(env: Environment, environment?: PodEnvironment) {
+export function openPodSource(env: Environment, environment?: PodEnvironment): PodSource {
   let opened: Promise<PodReader> | null = null;
   return {
-    /** Opens the reader at the first call; later calls return the same one. */
-    open(): Promise<PodReader> {
+    open() {
       opened ??= import('../pod/pod-reader.ts').then(({ openPodReader }) => openPodReader(env, environment));
       return opened;
     },
-    /** Closes what was opened, if anything. */
     close: async () => (await opened)?.close(),
   };
 }

@@ -34,17 +34,26 @@ type ExpositionResult =
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly why: string; readonly mayCount: boolean };
 
-export type ExpositionGetter = ReturnType<typeof openExpositionGetter>;
+/**
+ * Gets pages of one source, one at a time.
+ *
+ *     const { get, close } = openExpositionGetter({ url, isForServing: true });
+ *     const result = await get({ timeoutMs: 10_000, signal }, sink);   // { kind: 'answered', … }
+ */
+export type ExpositionGetter = {
+  /** `accept`: the formats that are asked for; default: text 0.0.4. Never rejects. */
+  readonly get: (limits: Limits, sink: ExpositionSink, accept?: string) => Promise<ExpositionResult>;
+  readonly close: () => Promise<void>;
+};
 
 const LINE_FEED = 0x0a;
 
 /** Opens a getter; connects at the first fetch. */
-export function openExpositionGetter({ url, isForServing, open = openExchange }: GetterParts) {
+export function openExpositionGetter({ url, isForServing, open = openExchange }: GetterParts): ExpositionGetter {
   const exchange = open(url);
   return {
     close: exchange.close,
-    /** `accept`: the formats that are asked for. Never rejects. */
-    async get(limits: Limits, sink: ExpositionSink, accept: string = TEXT_ACCEPT): Promise<ExpositionResult> {
+    async get(limits, sink, accept = TEXT_ACCEPT) {
       let problem: string | null = null;
       let hasEnd = true;
       let lastByte: number | undefined;

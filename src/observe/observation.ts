@@ -26,13 +26,21 @@ export type Sources = {
 /** When to give up, as `step` decides. */
 type ObserveLimits = Pick<ObserveEffect, 'readByMs'>;
 
-export type OngoingObservation = ReturnType<typeof beginObservation>;
+/** An observation that has begun. */
+export type OngoingObservation = {
+  /** Rejects on a bug only. */
+  readonly ended: Promise<Observation>;
+  /** Gives it less time, never more. */
+  readonly limit: (limits: ObserveLimits) => void;
+  /** Gives everything up at once. */
+  readonly stop: () => void;
+};
 
 export function beginObservation(
   sources: Sources,
   clock: Clock,
   { isFresh = false, ...limits }: ObserveLimits & Partial<Pick<ObserveEffect, 'isFresh'>>,
-) {
+): OngoingObservation {
   const startedAtMs = clock.nowMs();
   const reading = new AbortController();
   const asking = new AbortController();
@@ -42,7 +50,6 @@ export function beginObservation(
     ([, one], [, other]) => Number(one.metricName === null) - Number(other.metricName === null),
   );
   const cancels: (() => void)[] = [];
-  /** Gives it less time, never more. */
   function limit({ readByMs }: ObserveLimits): void {
     if (readByMs === null) return;
     const readEndMs = Math.max(readByMs, startedAtMs + SHORT_READ_MS);
@@ -81,11 +88,9 @@ export function beginObservation(
   }
   limit(limits);
   return {
-    /** Rejects on a bug only. */
     ended: observe(),
     limit,
-    /** Gives everything up at once. */
-    stop(): void {
+    stop() {
       reading.abort('interrupted');
       asking.abort('interrupted');
     },

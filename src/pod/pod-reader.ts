@@ -46,10 +46,24 @@ export type PodReadResult = ReadPod | FailedPodRequest;
 /** What a caller has, and wants; the reason of `signal` is a string. */
 type WantedPod = WantedPodAnswer & { readonly signal?: AbortSignal };
 
-export type PodReader = ReturnType<typeof openPodReader>;
+/**
+ * Reads this pod from the API server, one call at a time.
+ *
+ *     const { read, close } = openPodReader(process.env);
+ *     const result = await read({ doneSinceMs: null, seenNumber: 0 });   // { kind: 'read', pod, … }
+ */
+export type PodReader = {
+  /** This container; null if its termination message is not mounted. */
+  readonly own: OwnContainer | null;
+  /** Reads the pod, or reuses the newest answer. Never rejects. */
+  readonly read: (wanted: WantedPod) => Promise<PodReadResult>;
+  /** Reads it for the check at the start: asks again before a refusal is believed. */
+  readonly readForCheck: () => Promise<PodReadResult>;
+  readonly close: () => Promise<void>;
+};
 
 /** Opens this pod; connects at the first read. `environment`: for tests. */
-export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
+export function openPodReader(env: Environment, environment = POD_ENVIRONMENT): PodReader {
   const { nowMs, pause, jitter, accountFolder, mountInfoPath } = environment;
   const own = readOwnContainer(readText(mountInfoPath) ?? '');
   const client = openApiClient();
@@ -57,7 +71,6 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
   let failure: FailedPodRequest | null = null;
   let readCount = 0;
 
-  /** Reads the pod, or reuses the newest answer; never rejects. One call at a time. */
   async function read({ signal, ...wanted }: WantedPod): Promise<PodReadResult> {
     const reused = choosePodAnswer(newest, failure, wanted, nowMs());
     if (reused !== null) return reused;
@@ -89,12 +102,10 @@ export function openPodReader(env: Environment, environment = POD_ENVIRONMENT) {
   }
 
   return {
-    /** This container; null if its termination message is not mounted. */
     own,
     close: client.close,
     read,
-    /** Reads it for the check at the start: asks again before a refusal is believed. */
-    async readForCheck(): Promise<PodReadResult> {
+    async readForCheck() {
       for (;;) {
         const result = await read({ doneSinceMs: null, seenNumber: 0 });
         const pauseMs = result.kind === 'failed' ? chooseCheckPauseMs(result, nowMs()) : null;

@@ -13,12 +13,19 @@ const FIELD_MAX_LENGTH = 400;
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-export type Log = ReturnType<typeof openLog>;
+/** Where a run writes. */
+export type Log = {
+  /** Writes one entry, unless the level or a bound leaves it out. */
+  readonly write: (entry: LogEntry) => void;
+  /** Writes the last line, at every level; the caller keeps it short. */
+  readonly report: (fields: LogEntry['fields']) => void;
+};
 
 /** What a log needs. `print` takes one line with its line feed; `time`: RFC 3339, UTC. */
 type LogParts = { readonly level: LogLevel; readonly print: (line: string) => void; readonly time: () => string };
 
-export function openLog({ level, print, time }: LogParts) {
+/** Opens a log; writes nothing yet. */
+export function openLog({ level, print, time }: LogParts): Log {
   const counts = new Map<string, number>();
 
   function formatLine(id: MessageId, fields: LogEntry['fields']): string {
@@ -47,15 +54,13 @@ export function openLog({ level, print, time }: LogParts) {
   }
 
   return {
-    /** Writes one entry, unless the level or a bound leaves it out. */
-    write(entry: LogEntry): void {
+    write(entry) {
       const { level: ownLevel } = MESSAGES[entry.id];
       if (LEVELS.indexOf(ownLevel) < LEVELS.indexOf(level)) return;
       if (ownLevel === 'debug') writeDebug(entry);
       else writeUnlessRepeated(entry);
     },
-    /** Writes the last line, at every level; the caller keeps it short. */
-    report: (fields: LogEntry['fields']): void => print(formatLine('report', fields)),
+    report: (fields) => print(formatLine('report', fields)),
   };
 }
 

@@ -13,7 +13,14 @@ import { formatTime, type Host } from './host.ts';
 const REWRITE_MS = 2_000;
 
 /** The tombstone of a running lastscrape. Calls end within two seconds, even if the file system hangs. */
-export type OwnTombstone = ReturnType<typeof openTombstone>;
+export type OwnTombstone = {
+  /** Warns at the start where its folder shows that it cannot be written. */
+  readonly checkFolder: () => Promise<void>;
+  /** The hold is over: writes it, and goes on writing it. */
+  readonly declareDead: () => Promise<void>;
+  /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
+  readonly close: (exitCode: number) => Promise<void>;
+};
 
 /**
  * Opens the tombstone; lastscrape is born now. Writes nothing yet. `path`: in the folder that kubexit calls
@@ -25,7 +32,7 @@ export function openTombstone(
   { pid, wallMs }: Pick<Host, 'pid' | 'wallMs'>,
   signal: AbortSignal,
   warn: (problem: string) => void,
-) {
+): OwnTombstone {
   const born = formatTime(wallMs());
   let died = '';
   let exitCode = 0;
@@ -50,18 +57,15 @@ export function openTombstone(
     return !hangs;
   }
   return {
-    /** Warns at the start where its folder shows that it cannot be written. */
-    async checkFolder(): Promise<void> {
+    async checkFolder() {
       warnOnce(await findTombstoneProblem(path, signal));
     },
-    /** The hold is over: writes it, and goes on writing it. */
-    async declareDead(): Promise<void> {
+    async declareDead() {
       died = formatTime(wallMs());
       rewriting = setInterval(write, REWRITE_MS);
       await write();
     },
-    /** The end of the process: writes it for the last time, or not at all where the hold is not over. */
-    async close(code: number): Promise<void> {
+    async close(code) {
       clearInterval(rewriting);
       // After a bug or a second signal main may still run: what waits for this file must not stop.
       if (died === '') return;

@@ -23,7 +23,29 @@ type Raw = { readonly bytes: Buffer; usersCount: number };
 type Chunk = { sizeBytes: number; bytes: Buffer; raw: Raw | null; isPacked: boolean; checksum: number };
 
 /** The bytes of one answer. */
-export type Chunks = ReturnType<typeof openChunks>;
+export type Chunks = {
+  readonly sizeBytes: () => number;
+  /** Copies the next piece; not after `seal` or `share`. */
+  readonly add: (piece: Uint8Array) => void;
+  /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
+  readonly seal: () => void;
+  /**
+   * Nothing is added any more, and `others` are sealed: takes them if their bytes are the same, by their
+   * checksums, of which two collide once in 4 billion. Returns whether they are.
+   */
+  readonly share: (others: Chunk[]) => boolean;
+  readonly list: () => Chunk[];
+  readonly clear: () => void;
+  readonly openReader: () => ChunkReader;
+};
+
+/** Reads from the first byte on. */
+type ChunkReader = {
+  /** The next piece, which is valid until the next call of either; null: no more for now. */
+  readonly next: () => Uint8Array | null;
+  /** May be called again. */
+  readonly end: () => void;
+};
 
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
@@ -45,13 +67,12 @@ function dropRaw(chunk: Chunk): void {
 }
 
 /** Opens it empty. */
-export function openChunks() {
+export function openChunks(): Chunks {
   let chunks: Chunk[] = [];
   let sizeBytes = 0;
   let packedCount = 0;
   let isSealed = false;
 
-  /** Copies the next piece; not after `seal` or `share`. */
   function add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
       let chunk = chunks.at(-1);
@@ -97,16 +118,11 @@ export function openChunks() {
   return {
     sizeBytes: () => sizeBytes,
     add,
-    /** Nothing is added any more: packs the rest, one chunk a turn of the event loop. */
-    seal(): void {
+    seal() {
       isSealed = true;
       packInTurns();
     },
-    /**
-     * Nothing is added any more, and `others` are sealed: takes them if their bytes are the same, by their
-     * checksums, of which two collide once in 4 billion. Returns whether they are.
-     */
-    share(others: Chunk[]): boolean {
+    share(others) {
       const isSame = others.length === chunks.length && chunks.every((chunk, index) => isAlike(chunk, others[index]));
       if (!isSame) return false;
       dropAllRaw();
@@ -115,7 +131,7 @@ export function openChunks() {
       return true;
     },
     list: () => chunks,
-    clear(): void {
+    clear() {
       dropAllRaw();
       chunks = [];
     },
@@ -123,20 +139,17 @@ export function openChunks() {
   };
 }
 
-/** Reads from the first byte on. */
-function openReader(list: () => readonly Chunk[]) {
+function openReader(list: () => readonly Chunk[]): ChunkReader {
   let at = 0;
   /** Of the chunk that is being read. */
   let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
   let held: Raw | null = null;
-  /** May be called again. */
   function end(): void {
     if (held !== null) giveBack(held);
     held = null;
   }
   return {
-    /** The next piece, which is valid until the next call of either; null: no more for now. */
-    next(): Uint8Array | null {
+    next() {
       end();
       const index = Math.floor(at / CHUNK_BYTES);
       const chunk = list()[index];

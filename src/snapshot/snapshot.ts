@@ -16,7 +16,23 @@ export type Snapshot = {
   readonly hasVanished: boolean;
 };
 
-export type SnapshotStore = ReturnType<typeof openSnapshotStore>;
+/** The newest numbers; each call takes its turn. */
+export type SnapshotStore = {
+  /** Waits for bodies that are being joined; null: none yet. */
+  readonly newest: () => Promise<Snapshot | null>;
+  /** For a store that begins with what is in this one. */
+  readonly read: () => Promise<Stored>;
+  /** Whether a body that may be cut lacks families, and has others than the short one before it. */
+  readonly isShort: (body: Body, readAt: Moment) => Promise<boolean>;
+  /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
+  readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
+  /**
+   * Takes what a body has that was read earlier and has ended later: it has vanished from the newest since.
+   */
+  readonly takeOlder: (older: Body, now: 'living' | Moment) => Promise<void>;
+  /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
+  readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
+};
 
 /** Families that a renewed body had no longer, when that was seen, and they alone as they last were. */
 type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly body: Body };
@@ -28,13 +44,12 @@ type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null
  * Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted
  * again.
  */
-export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read: () => Promise<Stored> }) {
+export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotStore, 'read'>): SnapshotStore {
   let [current, given, shortFamilies, vanished]: Stored = [null, null, null, []];
   let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept = [null, null, null, []]) => {
     [current, given, shortFamilies, vanished] = kept;
   });
 
-  /** Whether a body that may be cut lacks families, and has others than the short one before it. */
   async function isShort(body: Body, { atMs }: Moment): Promise<boolean> {
     if (atMs < (current?.readAt.atMs ?? atMs)) return false;
     const families = await body.families();
@@ -43,7 +58,6 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
     shortFamilies = isSame || lacking.size === 0 ? null : families;
     return shortFamilies !== null;
   }
-  /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
     shortFamilies = null;
     if (how === 'joined') await restore(readAt.atMs);
@@ -76,9 +90,6 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
     const rest = await copyFamilies(before, lacking);
     vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
   }
-  /**
-   * Takes what a body has that was read earlier and has ended later: it has vanished from the newest since.
-   */
   async function takeOlder(older: Body, now: 'living' | Moment): Promise<void> {
     if (current === null) return;
     const lacking = await findLacking(older, current.body);
@@ -104,14 +115,12 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: { readonly read
   }
 
   return {
-    /** Waits for bodies that are being joined; null: none yet. */
     newest: () => last.then(() => current),
-    read: () => last.then((): Stored => [current, given, shortFamilies, vanished]),
+    read: () => last.then(() => [current, given, shortFamilies, vanished]),
     isShort: (...all: Parameters<typeof isShort>) => inTurn(() => isShort(...all)),
     keep: (...all: Parameters<typeof keep>) => inTurn(() => keep(...all)),
     takeOlder: (...all: Parameters<typeof takeOlder>) => inTurn(() => takeOlder(...all)),
-    /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
-    takeVanished: (fate: VanishedFate, atMs: number) =>
+    takeVanished: (fate, atMs) =>
       inTurn(async () => {
         if (fate === 'restored') return restore(atMs);
         vanished = [];

@@ -41,7 +41,21 @@ type DeliveryResult =
     }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type Delivery = ReturnType<typeof openDelivery>;
+/**
+ * Sends requests to one receiver, one at a time, with its headers file and trust. Never rejects.
+ *
+ *     const { send, close } = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
+ *     const result = await send({ method: 'PUT', path: '/metrics/job/a', … });   // { kind: 'answered', … }
+ */
+export type Delivery = {
+  /** Sends one request, once. */
+  readonly send: (request: DeliveryRequest) => Promise<DeliveryResult>;
+  /** Connects without sending anything; what is wrong, or an empty list. */
+  readonly tryConnect: (timeoutMs: number, signal: AbortSignal) => Promise<readonly string[]>;
+  /** Why the headers or CA file cannot be used now, or null. */
+  readonly checkFiles: (signal: AbortSignal) => Promise<string | null>;
+  readonly close: () => Promise<void>;
+};
 
 /** A file opens at once, or its mount hangs. */
 const FILE_TIMEOUT_MS = 2_000;
@@ -51,7 +65,7 @@ const ANSWER_READ_BYTES = 64 * 1024;
 const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
-export function openDelivery(destination: Destination) {
+export function openDelivery(destination: Destination): Delivery {
   const { url, headersFile, caFile, isPathSecret } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   let trust: Trust | null = null;
@@ -83,8 +97,7 @@ export function openDelivery(destination: Destination) {
   }
 
   return {
-    /** Sends one request, once; never rejects. One at a time. */
-    async send({ method, path, headers, body, timeoutMs, signal, onBody }: DeliveryRequest): Promise<DeliveryResult> {
+    async send({ method, path, headers, body, timeoutMs, signal, onBody }) {
       const untilMs = performance.now() + timeoutMs;
       const prepared = await prepare(signal);
       if ('why' in prepared) return { kind: 'failed', why: prepared.why };
@@ -108,8 +121,7 @@ export function openDelivery(destination: Destination) {
       if (result.kind === 'failed' && result.status !== null) return answer.describe(result.status, false, hidden);
       return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
     },
-    /** Connects without sending anything; what is wrong, or an empty list. */
-    async tryConnect(timeoutMs: number, signal: AbortSignal): Promise<readonly string[]> {
+    async tryConnect(timeoutMs, signal) {
       const problems: string[] = [];
       const prepared = await prepare(signal);
       if ('why' in prepared) problems.push(prepared.why);
@@ -120,8 +132,7 @@ export function openDelivery(destination: Destination) {
       else problems.push(describe({ kind: 'failed', why: result.why, wasSent: false, status: null }));
       return problems;
     },
-    /** Why the headers or CA file cannot be used now, or null. */
-    async checkFiles(signal: AbortSignal): Promise<string | null> {
+    async checkFiles(signal) {
       const file = await readOwnHeaders(signal);
       if ('why' in file) return file.why;
       // Without a CA file there is nothing to check, and TLS is loaded only when needed.

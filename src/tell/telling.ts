@@ -40,10 +40,19 @@ type TellingParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-export type Telling = ReturnType<typeof openTelling>;
+/** Tells others of a run's end: `signal` and `lastCall` as in `Sending`. Never rejects. */
+export type Telling = {
+  /** Pushes the last page; null: none was read. */
+  readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  /** Sends the report to the webhook, in the same way. */
+  readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  /** Warns of each file that cannot be used, while there is time to fix it. */
+  readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
+  readonly close: () => Promise<void>;
+};
 
 /** Opens what is configured; connects and reads files only when used. */
-export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts) {
+export function openTelling({ settings, identity: sources, wallMs, log }: TellingParts): Telling {
   const { push, webhook, pushLabels } = settings;
   const { pushDelivery, webhookDelivery } = openDeliveries(settings);
   let identity: Promise<Identity> | null = null;
@@ -53,8 +62,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 
   return {
-    /** Pushes the last exposition; never rejects. `signal` and `lastCall`: as in `Sending`. */
-    async push(snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal): Promise<PushResult> {
+    async push(snapshot, signal, lastCall) {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
       if (snapshot === null) return { kind: 'failed', why: 'no exposition was read completely' };
       const { body } = snapshot;
@@ -71,8 +79,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
       });
     },
-    /** Sends the report to the webhook, in the same way. */
-    async tell(report: Report, signal: AbortSignal, lastCall: AbortSignal): Promise<WebhookResult> {
+    async tell(report, signal, lastCall) {
       if (webhook === null || webhookDelivery === null) throw new Error('Bug: there is no webhook');
       return sendWebhook({
         delivery: webhookDelivery,
@@ -83,13 +90,12 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
       });
     },
-    /** Warns of each file that cannot be used, while there is time to fix it. Never rejects. */
-    async warnOfFiles(signal: AbortSignal): Promise<readonly LogEntry[]> {
+    async warnOfFiles(signal) {
       const problems = await Promise.all([pushDelivery, webhookDelivery].map((each) => each?.checkFiles(signal)));
       const found = new Set(problems.filter((why) => typeof why === 'string'));
       return [...found].map((why) => ({ id: 'toldFileUnusable', fields: { why } }));
     },
-    async close(): Promise<void> {
+    async close() {
       await Promise.all([pushDelivery?.close(), webhookDelivery?.close()]);
     },
   };

@@ -5,18 +5,25 @@ import { X509Certificate } from 'node:crypto';
 import { getCACertificates } from 'node:tls';
 import { prepareSmallFile } from '../base/mounted-file.ts';
 import { type Trust as DialTrust, dialTls } from '../base/net/dial-tls.ts';
+import type { Dial } from '../base/net/exchange.ts';
 import type { Limits } from '../base/waits.ts';
 
-export type Trust = ReturnType<typeof openTrust>;
+/** Whom one receiver's connections trust. */
+export type Trust = {
+  readonly dial: Dial;
+  /** Reads the authorities again; why the CA file cannot be used, or null. */
+  readonly renew: (limits: Limits) => Promise<string | null>;
+  /** Why the newest server was not trusted, and forgets it; null if it was. */
+  readonly takeDistrust: () => string | null;
+};
 
 /** Trusts the usual authorities, and those of `caFile` if it is set. */
-export function openTrust(caFile: string | null) {
+export function openTrust(caFile: string | null): Trust {
   const readCaFile = caFile === null ? null : prepareSmallFile(caFile, CA_FILE_MAX_BYTES);
   const trust: DialTrust = { authorities: [], distrust: null };
   return {
     dial: dialTls(trust),
-    /** Reads the authorities again; why the CA file cannot be used, or null. */
-    async renew(limits: Limits): Promise<string | null> {
+    async renew(limits) {
       trust.authorities = [...listUsualAuthorities()];
       if (readCaFile === null) return null;
       const file = await readCaFile(limits);
@@ -25,8 +32,7 @@ export function openTrust(caFile: string | null) {
       trust.authorities = [...parsed.certificates, ...trust.authorities];
       return null;
     },
-    /** Why the newest server was not trusted, and forgets it; null if it was. */
-    takeDistrust(): string | null {
+    takeDistrust() {
       const { distrust } = trust;
       trust.distrust = null;
       return distrust && describeDistrust(distrust);

@@ -40,7 +40,12 @@ export type ExchangeResult =
   /** Anything else; `wasSent`: the server may have seen it. `status`: null before the answer began. */
   | { readonly kind: 'failed'; readonly why: string; readonly wasSent: boolean; readonly status: number | null };
 
-export type Exchange = ReturnType<typeof openExchange>;
+/** Requests to one server, one at a time. */
+export type Exchange = {
+  /** Sends one request. Never rejects. */
+  readonly send: (request: Request) => Promise<ExchangeResult>;
+  readonly close: () => Promise<void>;
+};
 
 /** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
 export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
@@ -58,7 +63,7 @@ const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 const REFUSED = new Error('nothing listens there');
 
 /** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
-export function openExchange(origin: URL, connect: Dial = dial) {
+export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
   let expectAnswer = () => {};
@@ -80,8 +85,7 @@ export function openExchange(origin: URL, connect: Dial = dial) {
     },
   });
   return {
-    /** Sends one request; never rejects. One at a time. */
-    send: (request: Request): Promise<ExchangeResult> =>
+    send: (request) =>
       runWithin(request, async (limit) => {
         signal = limit;
         let url = new URL(request.path, origin);

@@ -7,7 +7,19 @@ import type { PageView } from './pace.ts';
 import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
 import { openRows, type Row } from './rows.ts';
 
-export type LocustMemory = ReturnType<typeof openLocustMemory>;
+/** What Locust has shown so far. */
+export type LocustMemory = {
+  /** Takes an answer of /stats/requests, which Locust may have cached for some seconds. */
+  readonly takeStats: (stats: LocustStats) => void;
+  /** Takes the rows of /stats/requests/csv, which are current. */
+  readonly takeCsv: (rows: Iterable<LocustRow>) => void;
+  /** Whether the page shows this row. */
+  readonly isShown: (method: string, name: string) => boolean;
+  /** Only the total row of the families that count requests and failures. */
+  readonly listTotals: () => readonly Family[];
+  /** In the order of their names; `view`: what the newest answer of the page was. */
+  readonly listFamilies: (view: PageView['kind']) => readonly Family[];
+};
 
 /** Rows of the page (web.py). */
 const PAGE_ROWS_COUNT = 500;
@@ -31,7 +43,7 @@ const SHOWN_TOTALS = TOTAL_FIELDS.map((field) => FIRST_FIELD + ROW_FIELDS.indexO
 const TOTAL_KEY = ['', 'Aggregated'] as const;
 
 /** `namespace`: what all names begin with; `locust` unless LOCUST_METRIC_NAMESPACE says otherwise. */
-export function openLocustMemory(namespace: string) {
+export function openLocustMemory(namespace: string): LocustMemory {
   const requests = openRequests();
   const errors = openRows(['error', 'method', 'name']);
   const workers = openRows(['id', 'state']);
@@ -41,8 +53,7 @@ export function openLocustMemory(namespace: string) {
     samples,
   });
   return {
-    /** Takes an answer of /stats/requests, which Locust may have cached for some seconds. */
-    takeStats(stats: LocustStats): void {
+    takeStats(stats) {
       if (!requests.takePage(stats.rows)) errors.clear();
       takeErrors(errors, stats.errors);
       // Only a worker's current state: the exporter keeps a row of each state.
@@ -50,20 +61,17 @@ export function openLocustMemory(namespace: string) {
       for (const { id, state, userCount } of stats.workers) workers.add([id, state]).numbers[COUNT] = userCount;
       ({ gauges } = stats);
     },
-    /** Takes the rows of /stats/requests/csv, which are current. */
-    takeCsv(rows: Iterable<LocustRow>): void {
+    takeCsv(rows) {
       if (!requests.takeCsv(rows)) errors.clear();
     },
     isShown: requests.isShown,
-    /** Only the total row of the families that count requests and failures. */
-    listTotals: (): readonly Family[] =>
+    listTotals: () =>
       TOTAL_FIELDS.map((field, index) => {
         const { labels = '', numbers = [] } = requests.findTotal() ?? {};
         const value = numbers[SHOWN_TOTALS[index] as number];
         return makeFamily(`requests_${field}`, value === undefined ? [] : [{ labels, value }]);
       }),
-    /** In the order of their names; `view`: what the newest answer of the page was. */
-    listFamilies(view: PageView['kind']): readonly Family[] {
+    listFamilies(view) {
       const plain = new Map(view === 'stats' ? gauges : []);
       // Of the same moment as the totals, which stay when Locust is gone.
       const ratio = findCsvFailRatio(requests.findTotal());

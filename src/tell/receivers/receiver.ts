@@ -98,7 +98,17 @@ const POINT_MAX_COUNT = 2000;
 const REQUEST_MAX_BYTES = 1024 * 1024 - 16 * 1024;
 
 /** A request that is filled with points until it is full. */
-export type Batch = ReturnType<typeof openBatch>;
+export type Batch = {
+  /** Points since the last `take`. */
+  readonly pointCount: number;
+  /** Whether this point belongs to the next request. */
+  readonly isFullFor: (point: string) => boolean;
+  readonly add: (point: string) => void;
+  /** Writes what stands between points. */
+  readonly write: (text: string) => void;
+  /** Makes the bytes of the request, the same memory each time; the batch is empty then. */
+  readonly take: () => (nowMs: number) => Buffer;
+};
 
 /** Stands in a point for the time of the try: as long, in each encoding, as any from 2001 to 2109. */
 export const SOME_TIME_MS = 1e12;
@@ -108,28 +118,24 @@ const LAST_TIME_MS = 2 ** 42 - 1;
  * Opens an empty batch; with `latin1` each letter of a text is a byte. `formatEnd`: what points that were
  * written with SOME_TIME_MS end with, at another time. Default: they have times of their own.
  */
-export function openBatch(encoding: 'utf8' | 'latin1', formatEnd: (nowMs: number) => string = () => '') {
+export function openBatch(encoding: 'utf8' | 'latin1', formatEnd: (nowMs: number) => string = () => ''): Batch {
   const buffer = openByteBuffer();
   /** Where the points end. */
   let ends: number[] = [];
   return {
-    /** Points since the last `take`. */
     get pointCount() {
       return ends.length;
     },
-    /** Whether this point belongs to the next request. */
-    isFullFor(point: string): boolean {
+    isFullFor(point) {
       const isTooLong = buffer.sizeBytes + Buffer.byteLength(point, encoding) > REQUEST_MAX_BYTES;
       return ends.length === POINT_MAX_COUNT || (ends.length > 0 && isTooLong);
     },
-    add(point: string): void {
+    add(point) {
       buffer.write(point, encoding);
       ends.push(buffer.sizeBytes);
     },
-    /** Writes what stands between points. */
-    write: (text: string) => buffer.write(text, encoding),
-    /** Makes the bytes of the request, the same memory each time; the batch is empty then. */
-    take(): (nowMs: number) => Buffer {
+    write: (text) => buffer.write(text, encoding),
+    take() {
       const [bytes, taken] = [buffer.take(), ends];
       ends = [];
       return (nowMs) => {
