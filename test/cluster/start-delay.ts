@@ -1,6 +1,7 @@
-// `node test/cluster/start-delay.ts [ROUNDS]`: how much later main starts because of lastscrape, on the cluster of KUBECONFIG with
-// deploy/jobs-policy.yaml applied and lastscrape's image on its node: from `kubectl create` to main's first line, in
-// rounds of one pod a row, so that all rows meet the same load. LASTSCRAPE_TEST_MAIN: an image with a shell.
+// `node test/cluster/start-delay.ts [ROUNDS [ROWS]]`: how much later main starts because of lastscrape, on the cluster of
+// KUBECONFIG with deploy/jobs-policy.yaml applied and lastscrape's image on its node: from `kubectl create` to main's
+// first line, in rounds of one pod a row, so that all rows meet the same load. ROWS: a pattern of their names.
+// LASTSCRAPE_TEST_MAIN: an image with a shell.
 
 import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,6 +10,7 @@ import type { Container, Pod } from '../deploy/injected.ts';
 const NAMESPACE = 'lastscrape-start-delay';
 const MAIN = process.env['LASTSCRAPE_TEST_MAIN'] ?? 'localhost/busy:1';
 const ROUNDS = Number(process.argv[2] ?? 20);
+const WANTED = new RegExp(process.argv[3] ?? '');
 
 const READY = { command: ['/lastscrape', '--ready'] };
 const limits = (cpu: string, request = '10m') => ({
@@ -91,11 +93,12 @@ async function measure(name: string, row: Row): Promise<number> {
   return Date.parse(at) - startedAtMs;
 }
 
-const found = new Map(Object.keys(ROWS).map((name) => [name, [] as number[]]));
+const rows = Object.entries(ROWS).filter(([name]) => WANTED.test(name));
+const found = new Map(rows.map(([name]) => [name, [] as number[]]));
 execFileSync('kubectl', ['create', 'namespace', NAMESPACE], { stdio: 'ignore' });
 try {
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [index, [name, row]] of Object.entries(ROWS).entries()) {
+    for (const [index, [name, row]] of rows.entries()) {
       found.get(name)?.push(await measure(`try-${round}-${index}`, row));
     }
   }
