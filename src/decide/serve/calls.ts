@@ -18,12 +18,15 @@ export type Call<Page> = {
  */
 const CALLS_MAX_COUNT = 4;
 
-/** The calls, oldest first, with one that was kept while these scrapers lived. */
+/**
+ * The calls, oldest first, with one that was kept while these scrapers lived. It stands for those before it of
+ * the same program.
+ */
 export function addCall<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
   if (livingIds.length === 0) return calls;
   const number = (calls.at(-1)?.number ?? 0) + 1;
   const call = { number, isOver: false, pendingIds: livingIds, replaced: new Map<string, Page>() };
-  return [...calls, call].slice(-CALLS_MAX_COUNT);
+  return [...calls.filter(({ isOver }) => isOver), call].slice(-CALLS_MAX_COUNT);
 }
 
 /** The source refused, or another program answers there. */

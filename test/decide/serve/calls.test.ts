@@ -41,6 +41,7 @@ for (const [what, events, expected] of [
   ["the newest page is another program's", 'call 1, ends, replaces a, newest 1', 'page 1'],
   ['the scraper lives no more', 'call 1, ends, living 2', 'none'],
   ['a second program has ended as well', 'call 1, ends, replaces a, call 1, ends, takes 1 1, replaces a', 'page 2'],
+  ['its program called again', 'call 1, call 1, ends, replaces a, takes 2 1', 'none'],
   ['nobody lived', 'call, ends', 'none'],
 ] as const) {
   test(`the page of a call for scraper 1 where ${what}`, () => {
@@ -50,6 +51,6 @@ for (const [what, events, expected] of [
 }
 
 test('calls: four at most, the newest; after the end only a page that was replaced is one of its own', () => {
-  const calls = tell('call 1, call 1, call 1, call 1, call 1, ends');
+  const calls = tell(Array(5).fill('call 1, ends').join(', '));
   assert.deepEqual([calls.length, findCall(calls, 1, 'a', false)?.number, findCall(calls, 1, 'a', true)], [4, 2, null]);
 });
