@@ -91,7 +91,7 @@ export function openReads<SomeAnswer extends BegunAnswer>(
     const { moves, wakeAtMs, ...next } = stepReads(told.reads, event, nowMs);
     ({ reads } = next);
     for (const move of [...told.moves, ...moves]) {
-      if (move.kind === 'cut') underWay.get(move.read)?.limit.abort(WHY[move.why]);
+      if (move.kind === 'cut') underWay.get(move.read.id)?.limit.abort(WHY[move.why]);
       else begin(move.read);
     }
     if (Number.isFinite(wakeAtMs)) cancelWake = callAfter(clock, wakeAtMs - nowMs, () => take({ kind: 'due' }));

@@ -125,7 +125,7 @@ export function endRead(read: number, { kind }: ExporterObservation, cpuMs = 0):
 /** What to do with the source. */
 export type ReadMove =
   | { readonly kind: 'begin'; readonly read: Read }
-  | { readonly kind: 'cut'; readonly read: number; readonly why: 'gaveWay' | 'late' };
+  | { readonly kind: 'cut'; readonly read: Read; readonly why: 'gaveWay' | 'late' };
 
 /** `wakeAtMs`: when `due` is to come, unless something happens before; Infinity: never. */
 export type ReadsStep = { readonly reads: Reads; readonly moves: readonly ReadMove[]; readonly wakeAtMs: number };
@@ -160,8 +160,6 @@ export function hasOwn({ waiting, underWay }: Reads, need?: ReadNeed): boolean {
 
 function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
   const { waiting, underWay } = reads;
-  const change = (id: number, to: Partial<Read>) =>
-    underWay.map((each) => (each.id === id ? { ...each, ...to } : each));
   switch (event.kind) {
     case 'asked':
       return { ...reads, waiting: [...waiting, event.request] };
@@ -171,9 +169,11 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
       return { ...reads, waiting: waiting.filter(isOther), underWay: left };
     }
     case 'headCame':
-      return { ...reads, underWay: change(event.read, { hasBegun: true }) };
-    case 'ended':
-      return takeEnd(reads, event, nowMs);
+      return { ...reads, underWay: changeRead(underWay, event.read, { hasBegun: true }) };
+    case 'ended': {
+      const ended = underWay.filter(({ id }) => id === event.read);
+      return ended.reduce((all, read) => takeEnd(all, read, event, nowMs), reads);
+    }
     case 'told': {
       const { isLiving, wanted } = event;
       return { ...reads, isLiving, wanted };
@@ -191,10 +191,13 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
   }
 }
 
-function takeEnd(reads: Reads, event: Extract<ReadsEvent, { readonly kind: 'ended' }>, nowMs: number): Reads {
-  const { how, cpuMs } = event;
-  const read = reads.underWay.find(({ id }) => id === event.read);
-  if (read === undefined) return reads;
+function changeRead(underWay: Reads['underWay'], id: number, to: Partial<Read>): Reads['underWay'] {
+  return underWay.map((each) => (each.id === id ? { ...each, ...to } : each));
+}
+
+type EndEvent = Extract<ReadsEvent, { readonly kind: 'ended' }>;
+
+function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: number): Reads {
   const underWay = reads.underWay.filter((each) => each !== read);
   // One that gave way shows nothing, and had not its time.
   if (read.cut === 'gaveWay') return { ...reads, underWay };
@@ -203,8 +206,9 @@ function takeEnd(reads: Reads, event: Extract<ReadsEvent, { readonly kind: 'ende
   const lastOwn = past.isOwn ? past : reads.lastOwn;
   if (how === 'failed') return { ...reads, underWay, lastOwn };
   const givenWay = reads.givenWay.filter((each) => each !== accept);
-  const cost = { tookMs: nowMs - read.begunAtMs, cpuMs: cpuMs - (reads.cpuMs ?? cpuMs) };
-  const costs = how === 'whole' ? addCost(reads.costs, cost) : reads.costs;
+  // It costs main nothing: the next look asks again.
+  if (how === 'refused') return { ...reads, underWay, givenWay, cpuMs };
+  const costs = addCost(reads.costs, { tookMs: nowMs - read.begunAtMs, cpuMs: cpuMs - (reads.cpuMs ?? cpuMs) });
   return { ...reads, underWay, lastOwn, givenWay, costs, cpuMs, newest: { ...reads.newest, [accept]: past } };
 }
 
@@ -304,14 +308,14 @@ function isOwnRead({ sharers }: Read): boolean {
   return sharers.every(({ need }) => need !== 'scrape');
 }
 
-function cutAt({ id }: Read, atMs: number, why: 'gaveWay' | 'late'): TimedMove {
-  return { atMs, move: { kind: 'cut', read: id, why } };
+function cutAt(read: Read, atMs: number, why: 'gaveWay' | 'late'): TimedMove {
+  return { atMs, move: { kind: 'cut', read, why } };
 }
 
 /** The read for who waits longest, of scrapes or of our own, and all who ask for the same formats. */
 function begin({ waiting, isOwnTurn, lastId }: Reads, nowMs: number): ReadMove {
-  const first = waiting.find(({ need }) => (need !== 'scrape') === isOwnTurn) ?? waiting[0] ?? OWN_REQUEST;
-  const { accept } = first;
+  const ofTurn = waiting.filter(({ need }) => (need !== 'scrape') === isOwnTurn);
+  const [{ accept } = OWN_REQUEST] = [...ofTurn, ...waiting];
   const sharers = waiting.filter((each) => each.accept === accept);
   const read = { id: lastId + 1, accept, begunAtMs: nowMs, hasBegun: false, cut: null, sharers };
   return { kind: 'begin', read };
@@ -324,12 +328,11 @@ function takeBegin(reads: Reads, read: Read): Reads {
 }
 
 /** Our own of a read that gives way share the next one; those of one that hangs have had their time. */
-function takeCut(reads: Reads, { read: id, why }: Extract<ReadMove, { readonly kind: 'cut' }>): Reads {
-  const sharers = reads.underWay.find((each) => each.id === id)?.sharers ?? [];
-  const accept = reads.underWay.find((each) => each.id === id)?.accept ?? '';
-  const underWay = reads.underWay.map((each) => (each.id === id ? { ...each, cut: why, sharers: [] } : each));
+function takeCut(reads: Reads, { read, why }: Extract<ReadMove, { readonly kind: 'cut' }>): Reads {
+  const underWay = changeRead(reads.underWay, read.id, { cut: why, sharers: [] });
   if (why === 'late') return { ...reads, underWay };
-  return { ...reads, underWay, waiting: [...reads.waiting, ...sharers], givenWay: [...reads.givenWay, accept] };
+  const waiting = [...reads.waiting, ...read.sharers];
+  return { ...reads, underWay, waiting, givenWay: [...reads.givenWay, read.accept] };
 }
 
 const NEVER_MS = Number.POSITIVE_INFINITY;

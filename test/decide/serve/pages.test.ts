@@ -88,6 +88,7 @@ for (const row of [
 
 test('text is polled where its numbers are needed and no scraper gets it, and alone without formats', () => {
   assert.equal(tell('use om, om gets openMetrics', true).polled, 'om text');
+  assert.equal(tell('rich gets openMetrics', true).polled, 'rich text', 'no spare');
   assert.deepEqual([tell('use om, om gets text', true).polled, tell('living', true, false).polled], ['om', 'text']);
 });
 

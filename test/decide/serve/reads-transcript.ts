@@ -1,7 +1,15 @@
 // Plays a transcript of the law of reads (fixtures/transcripts/reads/README.md).
 
+import type { ExporterObservation } from '../../../src/decide/model.ts';
 import { findRestFactor, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
-import { beginReads, type Reads, type ReadsEvent, stepReads, type Wanted } from '../../../src/decide/serve/reads.ts';
+import {
+  beginReads,
+  endRead,
+  type Reads,
+  type ReadsEvent,
+  stepReads,
+  type Wanted,
+} from '../../../src/decide/serve/reads.ts';
 
 /** The transcript with its decisions written again. */
 export function playReads(text: string): string {
@@ -23,7 +31,7 @@ export function playReads(text: string): string {
     const step = stepReads(reads, readEvent(words, nowMs, names), nowMs);
     ({ reads } = step);
     for (const move of step.moves) {
-      if (move.kind === 'cut') out.push(`    cut ${nameRead(names, move.read)}: ${move.why}`);
+      if (move.kind === 'cut') out.push(`    cut ${nameRead(names, move.read.id)}: ${move.why}`);
       else {
         names = new Map(names).set(`r${names.size + 1}`, move.read.id);
         const sharers = move.read.sharers.map(({ id, need }) => (need === 'scrape' ? `scrape ${-id}` : need));
@@ -51,7 +59,7 @@ function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<s
     case 'whole':
     case 'refused':
     case 'failed':
-      return { kind: 'ended', read, how: what, cpuMs: 0 };
+      return endRead(read, ENDS[what]);
     case 'living':
     case 'ending':
       return { kind: 'told', isLiving: what === 'living', wanted: rest.map(readWanted) };
@@ -64,6 +72,12 @@ function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<s
       throw new Error(`cannot read "${words.join(' ')}"`);
   }
 }
+
+const ENDS: Readonly<Record<'whole' | 'refused' | 'failed', ExporterObservation>> = {
+  whole: { kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } },
+  refused: { kind: 'refused' },
+  failed: { kind: 'failed', why: 'HTTP 500', mayCount: false },
+};
 
 /** `text` or `text/spare` */
 function readWanted(word: string): Wanted {

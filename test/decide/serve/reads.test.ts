@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
+import { beginReads, stepReads } from '../../../src/decide/serve/reads.ts';
 import { playReads } from './reads-transcript.ts';
 
 const folder = new URL('../../../fixtures/transcripts/reads/', import.meta.url);
@@ -16,3 +18,8 @@ for (const transcript of transcripts) {
     assert.equal(playReads(text), text);
   });
 }
+
+test('stepReads() fails on an event outside its type', () => {
+  const reads = beginReads({ pollMs: 1_000, restFactor: REST_FACTORS.usual });
+  assert.throws(() => stepReads(reads, 'slow' as never, 0), /^Error: Bug: unexpected value "slow"$/);
+});

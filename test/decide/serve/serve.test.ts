@@ -9,11 +9,14 @@ import {
   beginSource,
   chooseAnswer,
   findVanishedFate,
+  findVanishedKeptMs,
+  forgetLastCall,
   type MainView,
   type SourceKind,
   type SourceResult,
   type SourceState,
   takeAnswer,
+  takeLastCall,
   takeOlderAnswer,
   takeRefusal,
   takeView,
@@ -192,6 +195,15 @@ test('findVanishedFate(): the end restores what vanished shortly before it, a ne
   for (const [before, now, fate] of TABLE) {
     assert.equal(findVanishedFate(VIEWS_OF_MAIN[before], VIEWS_OF_MAIN[now]), fate, `${before}, ${now}`);
   }
+});
+
+test('what vanished is kept for 5 s, and for longer than a POLL: only the next look shows the end', () => {
+  assert.deepEqual([250, 4_000, 30_000].map(findVanishedKeptMs), [5_000, 5_000, 31_000]);
+});
+
+test('forgetLastCall() takes back what takeLastCall() remembers', () => {
+  const called = takeLastCall({ ...beginSource('program'), answeredAtMs: 7 });
+  assert.deepEqual([called.calledAtMs, forgetLastCall(called).calledAtMs], [7, null]);
 });
 
 test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
