@@ -165,7 +165,7 @@ async function findListeningSockets(port: number): Promise<ReadonlySet<string>> 
   return new Set(listening.map(({ inode }) => `socket:[${inode}]`));
 }
 
-/** Bytes of a TCP connection that its peer has not acknowledged; 0 where it is gone, or /proc is not there. */
+/** Bytes of a TCP connection that its peer has not acknowledged; 0 where it is gone, or without /proc. */
 export async function readUnacknowledged(localPort: number, remotePort: number): Promise<number> {
   const sockets = await readSockets();
   const found = sockets.filter(({ local, remote }) => local.port === localPort && remote.port === remotePort);

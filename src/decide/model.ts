@@ -169,7 +169,7 @@ export type PushCounts = {
 export type FrontObservation = {
   /** When the newest read began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
-  /** When the page was read that main asked to keep; absent: it never did, or another program answers since. */
+  /** When the page that main asked to keep was read; absent: it never asked, or another program answers. */
   readonly calledAtMs?: number;
   /** Absent: the source takes no pushes. */
   readonly pushes?: PushCounts;

@@ -45,7 +45,7 @@ type DeliveryResult =
  * Sends requests to one receiver, one at a time, with its headers file and trust. Never rejects.
  *
  *     const { send, close } = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
- *     const result = await send({ method: 'PUT', path: '/metrics/job/a', … });   // { kind: 'answered', … }
+ *     const result = await send({ method: 'PUT', path: '/metrics/job/a', … });
  */
 export type Delivery = {
   /** Sends one request, once. */

@@ -19,8 +19,8 @@ export type Call<Page> = {
 const CALLS_MAX_COUNT = 4;
 
 /**
- * The calls, oldest first, with one that was kept while these scrapers lived. It stands for those before it of
- * the same program.
+ * The calls, oldest first, with one that was kept while these scrapers lived. It replaces earlier ones of the
+ * same program.
  */
 export function addCall<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
   if (livingIds.length === 0) return calls;

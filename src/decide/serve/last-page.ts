@@ -2,14 +2,14 @@
 
 import type { SourceState } from './serve.ts';
 
-/** `main`: it called or pushed, so nothing is missing; `read`: the page is of a read by lastscrape or a scrape. */
+/** `main`: it called or pushed, so nothing is missing; `read`: by lastscrape or for a scrape. */
 export type LastPage = {
   readonly by: 'main' | 'read';
   /** How long before main's end the page was read: later changes may be missing. At least 0. */
   readonly missesMs: number;
 };
 
-/** A call this long before the end was main's last act: the kubelet's signal comes a second or two after it. */
+/** A call this long before the end was main's last act: the kubelet's signal comes a second or two later. */
 const CALL_BEFORE_END_MS = 5_000;
 
 /** The last page of a main that ended at `endedAtMs`; null: nothing was kept. */

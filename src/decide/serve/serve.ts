@@ -52,7 +52,7 @@ export type SourceState = {
   readonly isGone: boolean;
   /** When the read of the newest answer began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
-  /** When the page was read that main asked to keep; absent: it never did, or another program answers since. */
+  /** When the page that main asked to keep was read; absent: it never asked, or another program answers. */
   readonly calledAtMs?: number | null;
   /** What is judged: of all answers kept since main was first alive; before that, of the newest. */
   readonly thresholds: readonly ThresholdReading[];
