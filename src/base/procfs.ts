@@ -1,6 +1,7 @@
 // The pod's processes in /proc, where its containers share a PID namespace: by name, by PID, by the port they
 // listen on. Only reads, and never rejects. Formats: Linux man-pages, proc(5).
 
+import { readFileSync } from 'node:fs';
 import { readdir, readFile, readlink } from './files.ts';
 
 /** One process; a PID alone may be reused. */
@@ -165,18 +166,45 @@ async function findListeningSockets(port: number): Promise<ReadonlySet<string>> 
   return new Set(listening.map(({ inode }) => `socket:[${inode}]`));
 }
 
-/** Bytes of a TCP connection that its peer has not acknowledged; 0 where it is gone, or without /proc. */
-export async function readUnacknowledged(localPort: number, remotePort: number): Promise<number> {
-  const sockets = await readSockets();
-  const found = sockets.filter(({ local, remote }) => local.port === localPort && remote.port === remotePort);
-  return Math.max(0, ...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
+const SOCKET_TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+
+/** The ports of a TCP connection. */
+export type ConnectionPorts = { readonly localPort?: number | undefined; readonly remotePort?: number | undefined };
+
+/** A row that moves while others come and go may be passed over in one read of the table. */
+const TABLE_READS_COUNT = 3;
+
+/**
+ * Bytes of a TCP connection that its peer has not acknowledged, our end of it being one; Infinity: it was
+ * reset. 0 where there is no /proc that shows what listens there. Takes 0.1 ms of this thread, so that no event of the
+ * connection comes in between.
+ */
+export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): number {
+  for (let count = 0; count < TABLE_READS_COUNT; count++) {
+    const sockets = SOCKET_TABLES.flatMap(readTable).filter(({ local }) => local.port === localPort);
+    const found = sockets.filter(({ remote }) => remote.port === remotePort);
+    if (found.length > 0) return Math.max(...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
+    if (sockets.length === 0) return 0;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function readTable(path: string) {
+  try {
+    return parseSockets(readFileSync(path, 'utf8'));
+  } catch {
+    return [];
+  }
 }
 
 /** The TCP sockets of this network namespace. */
 async function readSockets() {
-  const paths = ['/proc/net/tcp', '/proc/net/tcp6'];
-  const tables = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => '')));
-  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)));
+  const tables = await Promise.all(SOCKET_TABLES.map((path) => readFile(path, 'utf8').catch(() => '')));
+  return tables.flatMap(parseSockets);
+}
+
+function parseSockets(table: string) {
+  const rows = table.split('\n').map((line) => line.trim().split(/\s+/));
   return rows.map(([, local = '', remote = '', state, queues = '', , , , , inode]) => ({
     local: readEndpoint(local),
     remote: readEndpoint(remote),

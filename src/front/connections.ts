@@ -117,6 +117,9 @@ function readAddress({ remoteAddress = '' }: Socket): string {
   return remoteAddress.replace(/^::ffff:/i, '');
 }
 
+/** Why a connection is gone that nothing here closed: its client, or Node after an answer that was its last. */
+export const CONNECTION_CLOSED = 'the client hung up';
+
 /** Follows one connection until it closes. */
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
@@ -132,7 +135,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
   });
   socket.once('close', () => {
     cancelIdle();
-    gone.abort('the client hung up');
+    gone.abort(CONNECTION_CLOSED);
   });
   const address = readAddress(socket);
   const connection: Connection = {

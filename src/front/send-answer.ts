@@ -1,11 +1,11 @@
 // Sends an answer, plain or packed, at the client's pace within a limit. Half of it never looks whole.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readUnacknowledged } from '../base/procfs.ts';
+import { type ConnectionPorts, readUnacknowledged } from '../base/procfs.ts';
 import { type Clock, waitWithin } from '../base/waits.ts';
 import { TEXT_TYPE } from '../exposition/format.ts';
 import { compress, HAS_ZSTD } from '../snapshot/packing.ts';
-import type { Connection } from './connections.ts';
+import { CONNECTION_CLOSED, type Connection } from './connections.ts';
 
 /**
  * What is sent; each `read` gives the same bytes, in pieces that are valid until the next is asked for, and
@@ -97,7 +97,8 @@ async function send(
   const { response, connection } = exchange;
   const waitForClient = openClientWait(exchange);
   const { socket } = connection;
-  const writtenBefore = socket.bytesWritten;
+  // A socket that has ended has none.
+  const { localPort, remotePort, bytesWritten: writtenBefore } = socket;
   let isFlushed = false;
   // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
@@ -113,10 +114,8 @@ async function send(
       response.end(last);
     });
     if (socket.bytesWritten - writtenBefore > SENT_AT_ONCE_BYTES) {
-      // A client that has hung up meanwhile may have it all: a reset tells.
-      await waitForClient((done) => void untilAcknowledged(exchange).then(() => done())).catch((why) => {
-        if (!connection.gone.aborted) throw why;
-      });
+      const isTaken = await untilAcknowledged(exchange, { localPort, remotePort }, waitForClient.leftMs());
+      if (!isTaken) throw new Error('the client has not taken all of it');
     }
     await turn();
     return isFlushed && !connection.hasFailed;
@@ -142,19 +141,45 @@ async function turn(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Waits until the client's kernel has all that was written, or the connection ends. Never rejects. */
-async function untilAcknowledged({ connection: { socket, gone }, clock }: Exchange): Promise<void> {
-  const { localPort = 0, remotePort = 0 } = socket;
-  while (!gone.aborted && (await readUnacknowledged(localPort, remotePort)) > 0) {
-    await new Promise<void>((resolve) => clock.after(ACKNOWLEDGED_POLL_MS, resolve));
+/** Our end of a connection, in what is not acknowledged. */
+const END_BYTES = 1;
+
+/**
+ * Whether the client's kernel gets all that was written, in that time. The connection may end meanwhile: by
+ * us, as with `Connection: close`, or by the client, which takes nothing more from then on.
+ */
+async function untilAcknowledged(
+  { connection, clock }: Exchange,
+  ports: ConnectionPorts,
+  leftMs: number,
+): Promise<boolean> {
+  const { socket, gone } = connection;
+  const untilMs = clock.nowMs() + leftMs;
+  let hasTaken: boolean | null = null;
+  const onEnd = () => {
+    hasTaken ??= readUnacknowledged(ports) === 0;
+  };
+  // Before the listeners that end our side too.
+  socket.prependOnceListener('end', onEnd);
+  connection.blockedSinceMs = clock.nowMs();
+  while (hasTaken === null) {
+    const leftBytes = readUnacknowledged(ports);
+    // Node ends a connection that is not to be kept; any other end has been asked for here.
+    const isCut = gone.aborted && gone.reason !== CONNECTION_CLOSED;
+    if (leftBytes <= END_BYTES) hasTaken = true;
+    else if (leftBytes === Number.POSITIVE_INFINITY || isCut || clock.nowMs() >= untilMs) hasTaken = false;
+    else await new Promise<void>((resolve) => clock.after(ACKNOWLEDGED_POLL_MS, resolve));
   }
+  socket.off('end', onEnd);
+  connection.blockedSinceMs = null;
+  return hasTaken;
 }
 
 /** Waits until `begin` calls back; rejects when the client hangs up, or has used up `takeMs` in all. */
 function openClientWait({ connection, clock, takeMs }: Exchange) {
   const { gone } = connection;
   let leftMs = takeMs;
-  return async (begin: (done: (error?: Error | null) => void) => void): Promise<void> => {
+  async function wait(begin: (done: (error?: Error | null) => void) => void): Promise<void> {
     const beganAtMs = clock.nowMs();
     connection.blockedSinceMs = beganAtMs;
     const why = await waitWithin<string | null>(
@@ -165,7 +190,8 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
     connection.blockedSinceMs = null;
     leftMs -= clock.nowMs() - beganAtMs;
     if (why !== null) return Promise.reject(why);
-  };
+  }
+  return Object.assign(wait, { leftMs: () => leftMs });
 }
 
 /** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */

@@ -160,19 +160,23 @@ test("a long answer is served once the client's kernel has it, not ours", async 
     write();
   }
   await using server = await openFrontServer(() => ({ kind: 'body', body: { read, sizeBytes: null } }));
-  for (const takes of [true, false]) {
-    ({ promise: isWritten, resolve: write } = Promise.withResolvers<void>());
-    const client = await server.dial();
-    client.socket.pause();
-    client.send(scrapeHead());
-    await isWritten;
-    // Our kernel has the rest after a few turns of the event loop.
-    for (let pass = 0; pass < 100; pass++) await server.settle();
-    assert.equal(server.served.length, takes ? 0 : 1);
-    if (takes) client.socket.resume();
-    else client.socket.destroy();
-    await inFlight(server, 0);
-    assert.equal(server.served.length, 1, takes ? 'it took all' : 'it hung up');
+  let takenCount = 0;
+  for (const header of ['Accept-Encoding: identity', 'Connection: close']) {
+    for (const then of ['resume', 'destroy', 'end'] as const) {
+      ({ promise: isWritten, resolve: write } = Promise.withResolvers<void>());
+      const client = await server.dial();
+      client.socket.pause();
+      client.send(scrapeHead(header));
+      await isWritten;
+      // Our kernel has the rest after a few turns of the event loop.
+      for (let pass = 0; pass < 100; pass++) await server.settle();
+      assert.equal(server.served.length, takenCount, `${header}: only our kernel has it`);
+      client.socket[then]();
+      await inFlight(server, 0);
+      if (then === 'resume') takenCount++;
+      else client.socket.destroy();
+      assert.equal(server.served.length, takenCount, `${header}, ${then}`);
+    }
   }
 });
 
