@@ -13,7 +13,7 @@ const POLICY = join(import.meta.dirname, '../../deploy/annotations-policy.yaml')
 const HELPERS = join(import.meta.dirname, '../../deploy/chart/templates/_helpers.tpl');
 
 const [, NAMES = ''] = /"lastscrape\.annotations\.all" -}}\n(.*)/.exec(readFileSync(HELPERS, 'utf8')) ?? [];
-const KNOWN = `${NAMES} HOOK PUSHGATEWAY`.toLowerCase().replaceAll('_', '-').replaceAll(' ', ', ');
+const KNOWN = `${NAMES} HOOK PUSHGATEWAY HAND_OVER`.toLowerCase().replaceAll('_', '-').replaceAll(' ', ', ');
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
 import { type Cluster, openCluster, RUN_LABEL } from './cluster.ts';
 import { type GuideShell, openGuideShell } from './guide-shell.ts';
-import { IMAGES, listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
+import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
 import { KYVERNO, startKyverno } from './kyverno.ts';
 import { startClusterPrometheus } from './prometheus.ts';
 import { CLUSTER_PROMETHEUS_PATH } from './prometheus-path.ts';
@@ -153,7 +153,8 @@ export async function applyPolicy(fixture: Fixture): Promise<void> {
 
 /** What `engine=kyverno` of the chart renders for a server of this version. */
 async function applyForKyverno({ cluster, minor }: Fixture): Promise<void> {
-  const values = [`image=${IMAGES.lastscrape}`, 'engine=kyverno'];
+  // As the files of deploy/ have it.
+  const values = [`image=lastscrape:${VERSION}`, 'engine=kyverno'];
   const only = ['policy', 'jobs-policy', 'jobs-warnings'];
   const { stdout, stderr, status } = template(values, { version: `1.${minor}.0`, only });
   if (status !== 0) throw new Error(stderr);

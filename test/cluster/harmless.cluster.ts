@@ -141,7 +141,11 @@ const LEFT_ALONE: readonly (readonly [what: string, edit: (spec: PodSpec) => Pod
       resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } },
     }),
   ],
-  ['hostNetwork', (spec) => ({ ...spec, hostNetwork: true })],
+  // Its own port may be taken on the node.
+  [
+    'hostNetwork',
+    (spec) => ({ ...withFields(spec, 'main', { image: IMAGES.busybox, command: ['/bin/true'] }), hostNetwork: true }),
+  ],
   [
     'its port taken',
     (spec) => withFields(spec, 'main', { ports: [{ containerPort: 8000, name: 'metrics' }, { containerPort: 9469 }] }),

@@ -22,6 +22,8 @@ const ACCOUNT = `system:serviceaccount:${NAME}:${NAME}`;
 const FLAGS = [
   '--enableTuf=false',
   '--disableMetrics=true',
+  // 8000, its own default, is what programs of the stories listen on.
+  '--metricsPort=9453',
   '--controllerRuntimeMetricsAddress=0',
   '--caSecretName=kyverno-ca',
   '--tlsSecretName=kyverno-tls',
@@ -70,6 +72,14 @@ export async function startKyverno(cluster: Cluster, program: string): Promise<v
   cluster.defer(async () => child[Symbol.asyncDispose]());
   await until('the webhooks of Kyverno', START_MS, async () => {
     const found = await kubectl(['get', webhooks, ...managed, '--output=name']);
-    return found.includes('kyverno-resource-mutating') ? true : undefined;
+    return found.includes('kyverno-policy-mutating') ? true : undefined;
   });
+  // It refuses policies until it serves.
+  const policy = { apiVersion: 'policies.kyverno.io/v1', kind: 'MutatingPolicy', metadata: { name: 'none' } };
+  const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }];
+  const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+  const spec = { matchConstraints: { resourceRules }, mutations };
+  await until('an answer of Kyverno', START_MS, () =>
+    kubectl(['create', '--dry-run=server', '--filename=-'], JSON.stringify({ ...policy, spec })),
+  );
 }
