@@ -52,7 +52,6 @@ export function openAnswers(
     readonly listLiving: () => readonly number[];
   },
 ): Answers {
-  let keptCount = 0;
   const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
     ...readValues(),
     isSourceUp,
@@ -112,7 +111,7 @@ export function openAnswers(
 
   return {
     answer,
-    keptCount: () => keptCount,
+    ...openSnapshotCalls(source, reads, scrapers.listLiving),
     async lastPages() {
       const pages: LastPage[] = [];
       for (const accept of source.kept()) {
@@ -121,6 +120,21 @@ export function openAnswers(
       }
       return pages;
     },
+  };
+}
+
+/**
+ * Calls of /-/snapshot, each of which reads every page that is wanted. `listLiving`: the scrapers that are to
+ * have it.
+ */
+function openSnapshotCalls(
+  source: KeptSource,
+  reads: Reads<KeptAnswer>,
+  listLiving: () => readonly number[],
+): Pick<Answers, 'snapshot' | 'keptCount'> {
+  let keptCount = 0;
+  return {
+    keptCount: () => keptCount,
     async snapshot(signal) {
       source.expectEnd?.();
       const asked = new Set<string>();
@@ -130,7 +144,7 @@ export function openAnswers(
         // The first answer of all may show that another format is wanted as well.
         if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) {
           keptCount++;
-          source.addCall(scrapers.listLiving());
+          source.addCall(listLiving());
           return { kind: 'kept' };
         }
         const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));

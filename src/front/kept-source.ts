@@ -13,6 +13,7 @@ import {
 } from '../decide/serve/calls.ts';
 import {
   beginPages,
+  chooseAccept,
   findPage,
   isOlder,
   listKept,
@@ -29,7 +30,7 @@ import {
   beginSource,
   findVanishedFate,
   findVanishedKeptMs,
-  forgetLastCall,
+  isBehind,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -119,8 +120,8 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
 function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metricNames, findMoment }: KeepParts) {
   let state = beginSource(kind);
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
-  let calls: readonly Call<Snapshot>[] = [];
-  let startSeconds: number | null = null;
+  const newest = async (accept?: string) => (await findPage(pages, accept)?.store.newest()) ?? null;
+  const calls = openCalls(newest);
   const nowMs = () => findMoment().atMs;
   const open = (from?: SnapshotStore) => openSnapshotStore(findVanishedKeptMs(pollMs), from);
   const isLiving = () => state.view.main === 'living';
@@ -150,30 +151,19 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       const newer = await page.store.newest();
       if (newer !== null) return { kind: 'kept', snapshot: newer };
     }
-    const metrics = readMetrics(metricNames, reading.metric);
-    takeStart(...readMetrics([START_METRIC], reading.metric));
-    const taken = takeAnswer(state, { readAtMs: readAt.atMs, exporter: reading.observation, metrics, isShort });
+    const [startSeconds = null, ...metrics] = readMetrics([START_METRIC, ...metricNames], reading.metric);
+    const answer = { readAtMs: readAt.atMs, exporter: reading.observation, metrics, startSeconds, isShort };
+    const taken = takeAnswer(state, answer);
     ({ state } = taken);
+    if (taken.isAnother) calls.end();
     if (page === null) return NOT_KEPT.notUsed;
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
-    const replaced = taken.becomes === 'renewed' && calls.length > 0 ? await page.store.newest() : null;
-    if (replaced !== null) calls = replacePage(calls, accept, replaced);
+    if (taken.becomes === 'renewed') await calls.replace(accept, page.store);
     take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
     const snapshot = await page.store.keep(body, readAt, taken.becomes);
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
   }
-  function takeStart(seconds: number | null = null): void {
-    if (seconds !== null && startSeconds !== null && seconds !== startSeconds) {
-      calls = endCalls(calls);
-      state = forgetLastCall(state);
-    }
-    startSeconds = seconds ?? startSeconds;
-  }
-  /** What to ask the source for, and whose page to serve. */
-  function choose(accept: string): string {
-    if (!hasFormats) return TEXT_ACCEPT;
-    return isLiving() ? accept : (findPage(pages, accept)?.accept ?? accept);
-  }
+  const choose = (accept: string) => (hasFormats ? chooseAccept(pages, accept, isLiving()) : TEXT_ACCEPT);
 
   return {
     keep,
@@ -183,7 +173,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
     takeRefused(): void {
       state = takeRefusal(state);
-      calls = endCalls(calls);
+      calls.end();
       takeVanished('restored');
     },
     takeView(view: MainView): void {
@@ -196,38 +186,53 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
     },
     /** A program has asked for its page to be kept, until these scrapers have had it. */
-    addCall: (livingIds: readonly number[]) => {
-      calls = addCall(calls, livingIds);
+    addCall(livingIds: readonly number[]): void {
+      calls.add(livingIds);
       state = takeLastCall(state);
     },
-    /**
-     * The page of a call that this scraper has not had; `isReplaced`: only where it is not the newest any
-     * more.
-     */
-    async findCalled(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
+    findCalled: calls.find,
+    takeCalled: calls.take,
+    keepLiving: calls.keepLiving,
+    /** What polls ask for, one after the other. */
+    wanted: () => listWanted(pages, nowMs(), isLiving()),
+    /** What is pushed was read before main ended, and what was served after it. */
+    isBehind: (): boolean => isBehind(findPage(pages)?.readAtMs ?? null, state),
+    /** The Accept of each page that is kept. */
+    kept: (): readonly string[] => listKept(pages).map(({ accept }) => accept),
+    /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
+    newest,
+  };
+}
+
+/** The pages that programs asked to keep. `findNewest`: what is served now. */
+function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>) {
+  let calls: readonly Call<Snapshot>[] = [];
+  return {
+    /** Another program answers, or none. */
+    end(): void {
+      calls = endCalls(calls);
+    },
+    add(livingIds: readonly number[]): void {
+      calls = addCall(calls, livingIds);
+    },
+    /** The page in this store is about to be replaced. */
+    async replace(accept: string, store: SnapshotStore): Promise<void> {
+      const replaced = calls.length > 0 ? await store.newest() : null;
+      if (replaced !== null) calls = replacePage(calls, accept, replaced);
+    },
+    /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
+    async find(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
       const call = findCall(calls, scraperId, accept, isReplaced);
-      const snapshot = call && (call.replaced.get(accept) ?? (await findPage(pages, accept)?.store.newest()));
+      const snapshot = call && (call.replaced.get(accept) ?? (await findNewest(accept)));
       return call && snapshot ? { number: call.number, snapshot } : null;
     },
     /** The scraper has had the page of that call; null: the newest page. */
-    takeCalled(number: number | null, scraperId: number): void {
+    take(number: number | null, scraperId: number): void {
       calls = number === null ? takeNewest(calls, scraperId) : takeCall(calls, number, scraperId);
     },
     keepLiving(livingIds: readonly number[]): void {
       if (calls.length > 0) calls = keepLiving(calls, livingIds);
     },
-    /** What polls ask for, one after the other. */
-    wanted: () => listWanted(pages, nowMs(), isLiving()),
-    /** What is pushed was read before main ended, and what was served after it. */
-    isBehind(): boolean {
-      const endedAtMs = state.view.endedAtMs ?? Number.POSITIVE_INFINITY;
-      return Number(findPage(pages)?.readAtMs) < endedAtMs && Number(state.answeredAtMs) >= endedAtMs;
-    },
-    /** The Accept of each page that is kept. */
-    kept: (): readonly string[] => listKept(pages).map(({ accept }) => accept),
-    /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
-    newest: async (accept?: string): Promise<Snapshot | null> =>
-      (await findPage(pages, accept)?.store.newest()) ?? null,
   };
 }
 

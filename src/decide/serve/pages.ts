@@ -111,6 +111,11 @@ export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Stor
   return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? pickPlain(kept) ?? kept[0] ?? null;
 }
 
+/** What to ask the source for, and whose page to serve: after main's end only what is kept. */
+export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: boolean): string {
+  return isLiving ? accept : (findPage(pages, accept)?.accept ?? accept);
+}
+
 /** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
   const { uses, leftOut, isTextWanted, hasRichFailed } = pages;

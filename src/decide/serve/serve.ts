@@ -54,6 +54,8 @@ export type SourceState = {
   readonly answeredAtMs: number | null;
   /** When the page that main asked to keep was read; absent: it never asked, or another program answers. */
   readonly calledAtMs?: number | null;
+  /** When the program began, by the newest page that says so; null: none did. */
+  readonly startSeconds: number | null;
   /** What is judged: of all answers kept since main was first alive; before that, of the newest. */
   readonly thresholds: readonly ThresholdReading[];
 };
@@ -65,6 +67,8 @@ export type SourceAnswer = {
   readonly exporter: ExporterObservation;
   /** The conditions' metrics; null where one cannot be read. */
   readonly metrics: readonly (number | null)[];
+  /** When the program began, in seconds since 1970. Default: the page does not say. */
+  readonly startSeconds?: number | null;
   /** No page is kept of it, or it may be cut, and lacks families of the answer before it. Default: false. */
   readonly isShort?: boolean;
 };
@@ -85,7 +89,7 @@ export type AnswerKind = 'live' | 'joined' | 'snapshot' | 'unavailable';
 /** Before the first read. */
 export function beginSource(kind: SourceKind): SourceState {
   const view = { main: 'living', wasAlive: false, endedAtMs: null } as const;
-  return { kind, view, continuity: UNSEEN, isGone: false, answeredAtMs: null, thresholds: [] };
+  return { kind, view, continuity: UNSEEN, isGone: false, answeredAtMs: null, startSeconds: null, thresholds: [] };
 }
 
 /** The state once main is seen like this. */
@@ -126,8 +130,19 @@ export function takeRefusal(state: SourceState): SourceState {
   return { ...state, continuity, isGone: state.isGone || (main === 'ended' && state.kind !== 'exporter') };
 }
 
-/** The state after a whole, readable answer, and what that answer becomes. */
+/** The state after a whole, readable answer, what that becomes, and whether another program gave it. */
 export function takeAnswer(
+  before: SourceState,
+  { startSeconds = null, ...answer }: SourceAnswer,
+): { readonly state: SourceState; readonly becomes: Becomes; readonly isAnother: boolean } {
+  const began = startSeconds ?? before.startSeconds;
+  const isAnother = before.startSeconds !== null && began !== before.startSeconds;
+  // Another program has not called.
+  const state = { ...before, startSeconds: began, ...(isAnother && { calledAtMs: null }) };
+  return { ...judgeAnswer(state, answer), isAnother };
+}
+
+function judgeAnswer(
   state: SourceState,
   { readAtMs, exporter: shown, metrics, isShort = false }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
@@ -155,11 +170,6 @@ export function takeAnswer(
 /** The state after main asked to keep its page, which was read. */
 export function takeLastCall(state: SourceState): SourceState {
   return { ...state, calledAtMs: state.answeredAtMs };
-}
-
-/** The state once another program answers. */
-export function forgetLastCall(state: SourceState): SourceState {
-  return { ...state, calledAtMs: null };
 }
 
 /** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */
@@ -202,6 +212,13 @@ export function chooseAnswer(
     default:
       return assertNever(result);
   }
+}
+
+/** What would be pushed was read before main ended, and what was served last after it. */
+export function isBehind(pageReadAtMs: number | null, { view, answeredAtMs }: SourceState): boolean {
+  const { endedAtMs } = view;
+  if (endedAtMs === null || pageReadAtMs === null || answeredAtMs === null) return false;
+  return pageReadAtMs < endedAtMs && endedAtMs <= answeredAtMs;
 }
 
 /** What the rules of watching see of a source that is kept. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   type AcceptUse,
   beginPages,
+  chooseAccept,
   findPage,
   isOlder,
   listLiving,
@@ -60,6 +61,7 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     leftOutCount: pages.leftOut.length,
     isOlder: (readAtMs: number) => pages.list.some((page) => isOlder(pages, page, readAtMs)),
     find: (accept?: string) => findPage(pages, accept)?.store,
+    choose: (accept: string) => nameAccept(chooseAccept(pages, accept, isLiving)),
   };
 }
 
@@ -103,6 +105,12 @@ test('findPage() is its own, else the richest that it takes, else the text; to p
   assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics').find('*/*'), 'om');
   assert.deepEqual([tell('use pb, pb gets protobuf').find('*/*'), tell('use om').find('om')], ['pb', undefined]);
   assert.equal(tell('use v1, v1 gets text, use text, text gets text').find('*/*'), 'text after v1');
+});
+
+test('chooseAccept() asks for what a scraper asks for while main lives, then for what is kept', () => {
+  assert.equal(tell('rich gets text').choose('om'), 'om');
+  assert.equal(tell('rich gets text, ending').choose('om'), 'text');
+  assert.equal(tell('ending').choose('om'), 'om', 'nothing is kept');
 });
 
 test('pages that do not fit are remembered while they may be asked for', () => {

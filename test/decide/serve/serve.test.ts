@@ -10,7 +10,7 @@ import {
   chooseAnswer,
   findVanishedFate,
   findVanishedKeptMs,
-  forgetLastCall,
+  isBehind,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -201,9 +201,37 @@ test('what vanished is kept for 5 s, and for longer than a POLL: only the next l
   assert.deepEqual([250, 4_000, 30_000].map(findVanishedKeptMs), [5_000, 5_000, 31_000]);
 });
 
-test('forgetLastCall() takes back what takeLastCall() remembers', () => {
-  const called = takeLastCall({ ...beginSource('program'), answeredAtMs: 7 });
-  assert.deepEqual([called.calledAtMs, forgetLastCall(called).calledAtMs], [7, null]);
+test('takeAnswer() knows another program by its start, which has not called', () => {
+  const answer = { readAtMs: 7, exporter: { kind: 'none' }, metrics: [] } as const;
+  const first = takeAnswer(beginSource('program'), { ...answer, startSeconds: 100 });
+  const called = takeLastCall(first.state);
+  const silent = takeAnswer(called, answer);
+  const same = takeAnswer(silent.state, { ...answer, startSeconds: 100 });
+  const other = takeAnswer(same.state, { ...answer, startSeconds: 101 });
+  assert.deepEqual(
+    [first, silent, same, other].map(({ isAnother, state }) => [isAnother, state.startSeconds, state.calledAtMs]),
+    [
+      [false, 100, null],
+      [false, 100, 7],
+      [false, 100, 7],
+      [true, 101, null],
+    ],
+  );
+});
+
+test("isBehind() once something newer than main's end was kept, and the page is older", () => {
+  const state = {
+    ...beginSource('program'),
+    answeredAtMs: 6,
+    view: { main: 'ended', wasAlive: true, endedAtMs: 5 },
+  } as const;
+  assert.deepEqual(
+    [4, 5, null].map((readAtMs) => isBehind(readAtMs, state)),
+    [true, false, false],
+  );
+  assert.equal(isBehind(4, { ...state, answeredAtMs: 4 }), false);
+  assert.equal(isBehind(4, { ...state, answeredAtMs: null }), false);
+  assert.equal(isBehind(4, { ...state, view: { ...state.view, endedAtMs: null } }), false);
 });
 
 test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
