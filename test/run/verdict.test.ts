@@ -152,8 +152,10 @@ for (const [what, env, outcome] of [
 ] as const) {
   test(`a run that was cut short is not judged, with EXIT_ZERO too: ${what}`, async (t) => {
     const run = await open(t, 'a 0\n', { LASTSCRAPE_FAIL_IF: 'a > 1', LASTSCRAPE_EXIT_ZERO: 'true', ...env });
-    await untilRead(run);
-    if (outcome !== 'timedOut') run.watcher.child.kill('SIGTERM');
+    if (outcome !== 'timedOut') {
+      await untilRead(run);
+      run.watcher.child.kill('SIGTERM');
+    }
     if (outcome === 'released') {
       await run.watcher.said('asked to terminate');
       await run.probed();
