@@ -98,7 +98,8 @@ export async function openConfiguredExporter(
   const metricNames = listMetricNames(config);
   const { openExporterReads } = await import('../front/exporter-reads.ts');
   const { pollMs } = config.limits;
-  const restFactor = findRestFactor({ isOnlyEvidence: isPageOnlyEvidence(config) });
+  // An exporter beside main, which only a read has ask main: what it has then, Prometheus gets at the end.
+  const restFactor = findRestFactor({ isOnlyEvidence: config.push === null || isPageOnlyEvidence(config) });
   const settings = { clock: openClock(host), pollMs, restFactor };
   if (config.push === null) {
     const exporter = openExporter(url, metricNames, selectors);
