@@ -16,7 +16,7 @@ import type { Beginning } from './sources/source.ts';
 
 /** A 200, and what the rules need to know of it. */
 export type FrontAnswer = ScrapeAnswer &
-  Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs'> & {
+  Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs' | 'oldestAtMs'> & {
     /** The number of the call whose page it is, which another program has replaced since. */
     readonly called?: number;
   };
@@ -44,7 +44,8 @@ type Answers = Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & {
 export function openAnswers(
   source: KeptSource,
   reads: Reads<KeptAnswer>,
-  readValues: () => CommonValues,
+  /** Of a page whose oldest part was read at that moment. */
+  readValues: (oldestAtMs: number) => CommonValues,
   scrapers: {
     /** The number of who sends it. */
     readonly find: (request: ScraperRequest) => number;
@@ -52,8 +53,8 @@ export function openAnswers(
     readonly listLiving: () => readonly number[];
   },
 ): Answers {
-  const values = (isSourceUp: boolean, { seconds }: Moment): OwnValues => ({
-    ...readValues(),
+  const values = (isSourceUp: boolean, { atMs, seconds }: Moment, oldestAtMs = atMs): OwnValues => ({
+    ...readValues(oldestAtMs),
     isSourceUp,
     snapshotSeconds: seconds,
   });
@@ -104,9 +105,9 @@ export function openAnswers(
     isByRefusal: boolean,
     isSourceUp: boolean,
   ): Promise<FrontAnswer> {
-    const { readAt } = snapshot;
-    const body = await serveWhole(snapshot.body, values(isSourceUp, readAt));
-    return { kind: 'body', body, served, isByRefusal, readAtMs: readAt.atMs };
+    const { readAt, oldestAtMs } = snapshot;
+    const body = await serveWhole(snapshot.body, values(isSourceUp, readAt, oldestAtMs));
+    return { kind: 'body', body, served, isByRefusal, readAtMs: readAt.atMs, oldestAtMs };
   }
 
   return {
@@ -116,7 +117,8 @@ export function openAnswers(
       const pages: LastPage[] = [];
       for (const accept of source.kept()) {
         const last = await source.newest(accept);
-        if (last !== null) pages.push({ accept, ...(await serveWhole(last.body, values(false, last.readAt))) });
+        if (last !== null)
+          pages.push({ accept, ...(await serveWhole(last.body, values(false, last.readAt, last.oldestAtMs))) });
       }
       return pages;
     },
@@ -138,19 +140,22 @@ function openSnapshotCalls(
     async snapshot(signal) {
       source.expectEnd?.();
       const asked = new Set<string>();
-      for (let isKept = false; ; ) {
+      for (let calledAtMs = Number.POSITIVE_INFINITY; ; ) {
         const all = source.wanted().map(({ accept }) => accept);
         const accepts = all.filter((accept) => !asked.has(accept));
         // The first answer of all may show that another format is wanted as well.
-        if (accepts.length === 0 || (isKept && !all.some((accept) => asked.has(accept)))) {
+        if (accepts.length === 0 || (Number.isFinite(calledAtMs) && !all.some((accept) => asked.has(accept)))) {
           keptCount++;
-          source.addCall(listLiving());
+          source.addCall(listLiving(), calledAtMs);
           return { kind: 'kept' };
         }
         const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));
         const failed = ends.find((end) => end.kind === 'failed');
         if (failed !== undefined) return failed;
-        isKept ||= ends.some((end) => end.kind === 'kept');
+        calledAtMs = Math.min(
+          calledAtMs,
+          ...ends.map((end) => (end.kind === 'kept' ? end.snapshot.readAt.atMs : calledAtMs)),
+        );
         for (const accept of accepts) asked.add(accept);
       }
     },
@@ -171,7 +176,10 @@ function openSnapshotCalls(
   }
 }
 
-type SnapshotEnd = { readonly kind: 'kept' | 'leftOut' } | { readonly kind: 'failed'; readonly why: string };
+type SnapshotEnd =
+  | Extract<Kept, { readonly kind: 'kept' }>
+  | { readonly kind: 'leftOut' }
+  | { readonly kind: 'failed'; readonly why: string };
 
 /** What becomes of an answer. The time of this request may be up; others may still share the read. */
 function waitForKept({ kept }: KeptAnswer, ended: Promise<ExporterReading>): Promise<Kept> {

@@ -102,9 +102,9 @@ export async function openFront(
   const answers = openAnswers(
     source,
     reads,
-    () => ({
+    (oldestAtMs) => ({
       isMainEnded: source.state().view.main === 'ended',
-      missesSeconds: findMissesSeconds(source.state()),
+      missesSeconds: findMissesSeconds(source.state(), oldestAtMs),
       mainEndSeconds,
       scrapesCount: events.servedCount(),
       ...readCalls(),
@@ -181,9 +181,10 @@ export async function openFront(
   };
 }
 
-function findMissesSeconds(state: SourceState): number | null {
+function findMissesSeconds(state: SourceState, oldestAtMs: number): number | null {
   const { endedAtMs } = state.view;
-  const last = endedAtMs === null ? null : findLastPage(state, endedAtMs);
+  const isKept = state.answeredAtMs !== null;
+  const last = endedAtMs === null || !isKept ? null : findLastPage(state, oldestAtMs, endedAtMs);
   return last && toMissesSeconds(last);
 }
 
@@ -232,9 +233,12 @@ function openEvents() {
   return {
     servedCount: () => servedCount,
     addRequest: (request: ScraperRequest) => add({ kind: 'requested', request }),
-    addServed({ answer: { served, isByRefusal, readAtMs }, ...request }: Served<FrontAnswer>): void {
+    addServed({
+      answer: { served, isByRefusal, readAtMs, oldestAtMs = readAtMs },
+      ...request
+    }: Served<FrontAnswer>): void {
       servedCount++;
-      add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs } });
+      add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs, oldestAtMs } });
     },
     take: (): Event | null => waiting.shift() ?? null,
     onEvent(callback: () => void): () => void {

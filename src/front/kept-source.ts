@@ -147,7 +147,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     const isShort = page === null || (reading.mayBeCut === true && (await page.store.isShort(body, readAt)));
     if (page !== null && isOlder(pages, page, readAt.atMs)) {
       if (reading.observation.kind === 'answered') state = takeOlderAnswer(state, reading.observation);
-      await page.store.takeOlder(body, isLiving() ? 'living' : findMoment());
+      await page.store.takeOlder(body, readAt.atMs, isLiving() ? 'living' : findMoment());
       const newer = await page.store.newest();
       if (newer !== null) return { kind: 'kept', snapshot: newer };
     }
@@ -186,9 +186,9 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
     },
     /** A program has asked for its page to be kept, until these scrapers have had it. */
-    addCall(livingIds: readonly number[]): void {
+    addCall(livingIds: readonly number[], calledAtMs: number): void {
       calls.add(livingIds);
-      state = takeLastCall(state);
+      state = takeLastCall(state, calledAtMs);
     },
     findCalled: calls.find,
     takeCalled: calls.take,

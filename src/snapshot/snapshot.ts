@@ -14,6 +14,8 @@ export type Snapshot = {
   readonly readAt: Moment;
   /** It has families that the newest answer has no sample of. */
   readonly hasVanished: boolean;
+  /** When the oldest of them was read; without any `readAt`. */
+  readonly oldestAtMs: number;
 };
 
 /** The newest numbers; each call takes its turn. */
@@ -29,13 +31,18 @@ export type SnapshotStore = {
   /**
    * Takes what a body has that was read earlier and has ended later: it has vanished from the newest since.
    */
-  readonly takeOlder: (older: Body, now: 'living' | Moment) => Promise<void>;
+  readonly takeOlder: (older: Body, readAtMs: number, now: 'living' | Moment) => Promise<void>;
   /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
   readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
 };
 
-/** Families that a renewed body had no longer, when that was seen, and they alone as they last were. */
-type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly body: Body };
+/** Families that a renewed body had no longer, when that was seen, and they alone as they were last read. */
+type Vanished = {
+  readonly families: ReadonlySet<string>;
+  readonly seenAtMs: number;
+  readonly body: Body;
+  readonly readAtMs: number;
+};
 
 /** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
 type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
@@ -63,7 +70,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
     if (current !== null && body.page === given?.page && (how === 'joined' || !current.hasVanished)) {
-      current = { ...current, readAt };
+      current = { ...current, readAt, ...(!current.hasVanished && { oldestAtMs: readAt.atMs }) };
       return current;
     }
     if (how === 'renewed') await rememberVanished(body, readAt.atMs);
@@ -73,7 +80,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     const joined = hasVanished ? await joinBodies(body, old.body, lacking) : body;
     if (joined === null) return null;
     given = body;
-    current = { body: joined, readAt, hasVanished };
+    current = { body: joined, readAt, hasVanished, oldestAtMs: hasVanished ? old.oldestAtMs : readAt.atMs };
     return current;
   }
   /** Of an older body no more is kept than what the next one lacks: 30 MB must fit into 64 MiB. */
@@ -88,24 +95,26 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     );
     if (before === null || lacking.size === 0) return;
     const rest = await copyFamilies(before, lacking);
-    vanished = [{ families: lacking, seenAtMs: atMs, body: rest }, ...vanished];
+    const readAtMs = current?.oldestAtMs ?? atMs;
+    vanished = [{ families: lacking, seenAtMs: atMs, body: rest, readAtMs }, ...vanished];
   }
-  async function takeOlder(older: Body, now: 'living' | Moment): Promise<void> {
+  async function takeOlder(older: Body, readAtMs: number, now: 'living' | Moment): Promise<void> {
     if (current === null) return;
     const lacking = await findLacking(older, current.body);
     if (lacking.size === 0) return;
     const rest = await copyFamilies(older, lacking);
-    vanished = [...vanished, { families: lacking, seenAtMs: current.readAt.atMs, body: rest }];
+    vanished = [...vanished, { families: lacking, seenAtMs: current.readAt.atMs, body: rest, readAtMs }];
     if (now !== 'living') await restore(now.atMs);
   }
   async function restore(atMs: number): Promise<void> {
     const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs);
     vanished = [];
-    for (const { body: rest } of recent) {
-      const { body, readAt } = current as Snapshot;
+    for (const { body: rest, readAtMs } of recent) {
+      const { body, readAt, oldestAtMs } = current as Snapshot;
       const lacking = await findLacking(rest, body);
       const joined = lacking.size === 0 ? null : await joinBodies(body, rest, lacking);
-      if (joined !== null) current = { body: joined, readAt, hasVanished: true };
+      if (joined !== null)
+        current = { body: joined, readAt, hasVanished: true, oldestAtMs: Math.min(oldestAtMs, readAtMs) };
     }
   }
   function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {

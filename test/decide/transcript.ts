@@ -117,7 +117,7 @@ class Player {
     const isAlone = (isSignal && fields.size === 1) || fields.has('handover') || fields.has('call');
     if (fields.has('call')) {
       this.#readSource(fields, 'answered', startedAtMs);
-      this.#source = takeLastCall(this.#source);
+      this.#source = takeLastCall(this.#source, startedAtMs);
     }
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);

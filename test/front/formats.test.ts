@@ -152,6 +152,29 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   }
 });
 
+test('each page says for how long before the end it may miss changes; none does after a call', async (t) => {
+  const world = await openWorld(t);
+  const { source, front, clock, ask, post } = world;
+  source.answer = negotiate({ rows: 1 });
+  await useFormats(world, ['text', 'openMetrics']);
+  clock.advance(1_000);
+  await useFormats(world, ['openMetrics']);
+  const endedAtMs = clock.nowMs() + 500;
+  const readMisses = async (format: Format) =>
+    /^lastscrape_may_miss_seconds (.*)$/m.exec((await ask(ACCEPTS[format])).text)?.[1];
+  for (const expected of [
+    ['1.5', '0.5'],
+    ['0', '0'],
+  ]) {
+    await source.stop();
+    front.tell({ ...ENDED, endedAtMs });
+    assert.deepEqual([await readMisses('text'), await readMisses('openMetrics')], expected);
+    front.tell(LIVING);
+    await source.start();
+    assert.equal((await post()).text, 'kept\n');
+  }
+});
+
 test('/-/snapshot is not 200 before the page of each format is whole', async (t) => {
   const world = await openWorld(t);
   const { source } = world;

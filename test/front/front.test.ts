@@ -895,6 +895,17 @@ test('the last page says for how long before the end changes may be missing, and
   assert.equal(await readMisses(), 0);
 });
 
+test('what has vanished from an exporter that outlives main may miss what changed since it was last read', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 40\nup 1\n' });
+  await takeSnapshot(world);
+  const endedAtMs = world.clock.nowMs() + 700;
+  world.source.answer = reply('up 1\n');
+  world.front.tell({ ...ENDED, endedAtMs });
+  world.clock.advance(5_000);
+  const { text } = await scrape(world.front.port);
+  assert.deepEqual([readValue(text, 'job_rows_total'), readValue(text, 'lastscrape_may_miss_seconds')], [40, 0.7]);
+});
+
 test('a program that goes on after it asked to keep its page is served live', async (t) => {
   const world = await openKept(t, { body: 'job_rows_total 40\n' });
   const { source, post } = world;

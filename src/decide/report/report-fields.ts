@@ -13,7 +13,7 @@ import {
 } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
-import { findLastPage, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
+import { findLastPage, findLastReadMs, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { SourceKind } from '../serve/serve.ts';
 import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
@@ -141,8 +141,9 @@ export function buildFields(input: ReportInput) {
 /** Main's last page; null: without a front, or before main ended. */
 function findReportedPage({ state, policy, source }: ReportInput, endedAtMs: number | null): LastPage | null {
   if (policy.front === null || endedAtMs === null) return null;
-  const { answeredAtMs, calledAtMs = null } = state.facts.front.seen;
-  return findLastPage({ kind: source.kind, answeredAtMs, calledAtMs }, endedAtMs);
+  const { front } = state.facts;
+  const { calledAtMs = null } = front.seen;
+  return findLastPage({ kind: source.kind, calledAtMs }, findLastReadMs(front, endedAtMs), endedAtMs);
 }
 
 /** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */

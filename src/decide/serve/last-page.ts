@@ -1,5 +1,6 @@
 // Who took the page that scrapes get last, and what may be missing from it. Pure.
 
+import { type FrontFacts, listCounted } from './scrapers.ts';
 import type { SourceState } from './serve.ts';
 
 /** `main`: it called or pushed, so nothing is missing; `read`: by lastscrape or for a scrape. */
@@ -12,15 +13,32 @@ export type LastPage = {
 /** A call this long before the end was main's last act: the kubelet's signal comes a second or two later. */
 const CALL_BEFORE_END_MS = 5_000;
 
-/** The last page of a main that ended at `endedAtMs`; null: nothing was kept. */
+/**
+ * The last page of a main that ended at `endedAtMs`, in one format: its oldest part was read at `readAtMs`; null: nothing was
+ * kept.
+ */
 export function findLastPage(
-  { kind, answeredAtMs, calledAtMs = null }: Pick<SourceState, 'kind' | 'answeredAtMs' | 'calledAtMs'>,
+  { kind, calledAtMs = null }: Pick<SourceState, 'kind' | 'calledAtMs'>,
+  readAtMs: number | null,
   endedAtMs: number,
 ): LastPage | null {
-  if (answeredAtMs === null) return null;
-  const isCalled = calledAtMs !== null && endedAtMs - calledAtMs <= CALL_BEFORE_END_MS;
+  if (readAtMs === null) return null;
+  const isCalled = calledAtMs !== null && readAtMs >= calledAtMs && endedAtMs - calledAtMs <= CALL_BEFORE_END_MS;
   if (kind === 'pushes' || isCalled) return { by: 'main', missesMs: 0 };
-  return { by: 'read', missesMs: Math.max(0, endedAtMs - answeredAtMs) };
+  return { by: 'read', missesMs: Math.max(0, endedAtMs - readAtMs) };
+}
+
+/**
+ * When the last pages of scrapers were read; of the oldest, and of what has vanished from it. null: nothing was
+ * kept.
+ */
+export function findLastReadMs(front: FrontFacts, endedAtMs: number): number | null {
+  if (front.seen.answeredAtMs === null) return null;
+  const groups = Map.groupBy(listCounted(front, endedAtMs), ({ scraperId }) => scraperId);
+  const newest = [...groups.values()].map((scrapes) =>
+    Math.max(...scrapes.map(({ readAtMs, oldestAtMs = readAtMs }) => oldestAtMs)),
+  );
+  return newest.length === 0 ? front.seen.answeredAtMs : Math.min(...newest);
 }
 
 /** In tenths of a second, rounded up: 0 means that nothing is missing. */

@@ -42,6 +42,8 @@ export type ServedScrape = ScraperRequest & {
   readonly isByRefusal: boolean;
   /** When the source was read for it. */
   readonly readAtMs: number;
+  /** When the oldest part of it was read: what has vanished since is older. Default: `readAtMs`. */
+  readonly oldestAtMs?: number;
 };
 
 /** What a scrape got: the source's answer, also with what has vanished from it since, or the snapshot. */
@@ -66,7 +68,9 @@ export type Scraper = {
 };
 
 /** A scrape that may count. */
-type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal'> & { readonly scraperId: number };
+type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal' | 'oldestAtMs'> & {
+  readonly scraperId: number;
+};
 
 /** What is remembered of the front. */
 export type FrontFacts = {
@@ -132,11 +136,13 @@ export function addRequest(
 /** The facts after an answer that was taken whole. */
 export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts {
   const { front, scraper } = addRequest(before, scrape);
-  const { startedAtMs, isByRefusal, served, readAtMs } = scrape;
+  const { startedAtMs, isByRefusal, served, readAtMs, oldestAtMs } = scrape;
+  const older = oldestAtMs !== undefined && oldestAtMs < readAtMs && { oldestAtMs };
+  const taken = { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal, ...older };
   return {
     ...front,
     scrapers: front.scrapers.map((each) => (each === scraper ? { ...each, takenAtMs: startedAtMs } : each)),
-    taken: [...front.taken, { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal }].slice(-TAKEN_MAX_COUNT),
+    taken: [...front.taken, taken].slice(-TAKEN_MAX_COUNT),
     scrapesCount: front.scrapesCount + 1,
     // A slow client may have its answer after a newer one.
     last: front.last !== null && front.last.startedAtMs > startedAtMs ? front.last : { startedAtMs, served, readAtMs },
@@ -232,21 +238,27 @@ export type Turnout = {
 };
 
 /**
- * Counts the scrapes since `endedAtMs`. A scrape counts if its request came after that, or if the source
- * refused it, since main was gone then. One that got a snapshot from before the end counts only if no later
- * read succeeded: there may be newer numbers. So may there be after a push.
+ * The scrapes since `endedAtMs`. One counts if its request came after that, or if the source refused it, since
+ * main was gone then. One that got a snapshot from before the end counts only if no later read succeeded: there
+ * may be newer numbers. So may there be after a push.
  */
-export function judgeTurnout(
-  { scrapers, taken, seen }: FrontFacts,
-  { endedAtMs, nowMs, limits }: { readonly endedAtMs: number; readonly nowMs: number; readonly limits: Limits },
-): Turnout {
+export function listCounted({ taken, seen }: FrontFacts, endedAtMs: number): readonly Taken[] {
   const lastAnsweredAtMs = seen.answeredAtMs ?? Number.NEGATIVE_INFINITY;
-  const counted = taken.filter(
+  return taken.filter(
     ({ startedAtMs, readAtMs, isByRefusal }) =>
       (startedAtMs > endedAtMs || isByRefusal) &&
       (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs) &&
       readAtMs > (seen.pushes?.changedAtMs ?? Number.NEGATIVE_INFINITY),
   );
+}
+
+/** Counts the scrapes since `endedAtMs`. */
+export function judgeTurnout(
+  front: FrontFacts,
+  { endedAtMs, nowMs, limits }: { readonly endedAtMs: number; readonly nowMs: number; readonly limits: Limits },
+): Turnout {
+  const { scrapers } = front;
+  const counted = listCounted(front, endedAtMs);
   const seenCount = counted.length;
   const { scrapesWantedCount } = limits;
   if (scrapesWantedCount !== 'auto') {

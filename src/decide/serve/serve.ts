@@ -168,8 +168,8 @@ function judgeAnswer(
 }
 
 /** The state after main asked to keep its page, which was read. */
-export function takeLastCall(state: SourceState): SourceState {
-  return { ...state, calledAtMs: state.answeredAtMs };
+export function takeLastCall(state: SourceState, calledAtMs: number): SourceState {
+  return { ...state, calledAtMs };
 }
 
 /** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */

@@ -348,6 +348,16 @@ test('buildReport() says who took the last page, and what may be missing', () =>
   assert.deepEqual(report('program', 100_001), ['read', 0, undefined]);
   assert.deepEqual(report('pushes', 20_000), ['main', 0, undefined]);
   assert.deepEqual(report('locust', 99_000), ['read', 1, undefined]);
+  // Of two formats, or of series that had vanished, the page of one scraper was older.
+  const front = frontWith(
+    ['a', 110, { readAtMs: 98_000 }],
+    ['b', 111, { readAtMs: 110_000, oldestAtMs: 70_000 }],
+    ['b', 112, { readAtMs: 111_000, oldestAtMs: 96_000 }],
+    ['c', 112, { readAtMs: 112_000 }],
+  );
+  const facts = { front: { ...front, seen: { answeredAtMs: 99_000, inFlightCount: 0, calledAtMs: 99_000 } } };
+  const options = { ...AUTO, source: { kind: 'program', at: '' } as const };
+  assert.equal(reportOn(stateWith(ended('scraped', 100_000, 1), facts), [], options).mayMissSeconds, 4);
 });
 
 test('buildReport() speaks of a hold with a front that is not over, and of a run', () => {

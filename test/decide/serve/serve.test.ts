@@ -204,7 +204,7 @@ test('what vanished is kept for 5 s, and for longer than a POLL: only the next l
 test('takeAnswer() knows another program by its start, which has not called', () => {
   const answer = { readAtMs: 7, exporter: { kind: 'none' }, metrics: [] } as const;
   const first = takeAnswer(beginSource('program'), { ...answer, startSeconds: 100 });
-  const called = takeLastCall(first.state);
+  const called = takeLastCall(first.state, 7);
   const silent = takeAnswer(called, answer);
   const same = takeAnswer(silent.state, { ...answer, startSeconds: 100 });
   const other = takeAnswer(same.state, { ...answer, startSeconds: 101 });
