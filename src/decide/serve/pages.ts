@@ -13,19 +13,19 @@ const RICH_TYPES = {
 } as const;
 /** For who comes only after the end: start times, native histograms, and names that all can read. */
 export const RICH_ACCEPT = `${RICH_TYPES.protobuf};proto=io.prometheus.client.MetricFamily;encoding=delimited,${RICH_TYPES.openMetrics};version=1.0.0;q=0.8,${TEXT_ACCEPT};q=0.5`;
-/** An Accept is 8 KB or so at most, each with a page and polls of its own. */
+/** Each Accept in use costs main reads and us a page: two pairs of replicas with two formats have four. */
 export const ACCEPTS_MAX_COUNT = 4;
-/** Of its own longest gaps; as with scrapers. */
+/** An Accept counts as in use for this many times the longest gap between its requests, as a scraper does. */
 const LIVING_GAPS = 2.5;
-/** In use for at least this long: one that was seen once may have an interval of many minutes. */
+/** The least such time: after one request an interval is unknown, and may be many minutes. */
 const LIVING_MIN_MS = 1_800_000;
-/** Of all pages together, but for the first: one of 30 MB, read and kept, fits into 64 MiB. */
+/** Of all pages but the first together: with more, a read of 30 MB would not fit into 64 MiB beside them. */
 const PAGES_MAX_BYTES = 32_000_000;
-/** Any client may send any number of Accepts; of those that are polled one has room. */
+/** How many Accepts without a page are remembered: a client could send any number of different ones. */
 const LEFT_OUT_MAX_COUNT = 4;
-/** Of an Accept, in a warning. */
+/** How much of an Accept a warning shows: a header may have 8 KB. */
 const ACCEPT_SHOWN_LENGTH = 200;
-/** How often in a row a page is unreadable that is given up: one that is cut, or begins empty, is not. */
+/** A page is dropped when it was unreadable this often in a row: one cut answer must not drop it. */
 const UNREADABLE_WARNED_COUNT = 3;
 
 /** An Accept that a scraper sent. `unreadableCount`: how often in a row the answer could not be read. */
@@ -56,18 +56,16 @@ export type Pages<Store> = {
   /** In the order in which they were opened. */
   readonly list: readonly Page<Store>[];
   readonly uses: readonly AcceptUse[];
-  /** Whose pages do not fit with the others, or are of no use. */
+  /** Accepts without a page: it is too large beside the others, or the answer was text anyway. */
   readonly leftOut: readonly string[];
-  /**
-   * The rich formats were asked for, and what came could not be read: text comes first, they now and then.
-   */
+  /** No rich format could be read at first: text is read instead, the rich ones a tenth as often. */
   readonly hasRichFailed: boolean;
 };
 
 /** What is known next, and what to log. */
 export type PagesStep<Store> = { readonly pages: Pages<Store>; readonly log?: LogEntry };
 
-/** What a request asks for; one that asks for anything gets what every scraper takes. */
+/** The Accept of a request; that of the text where there is none, or one that takes anything. */
 export function readAccept(header: string | undefined): string {
   return header === undefined || /^\s*(?:\*\/\*\s*)?$/.test(header) ? TEXT_ACCEPT : header;
 }
@@ -81,7 +79,7 @@ export function useAccept(uses: readonly AcceptUse[], accept: string, nowMs: num
   return [{ accept, lastAtMs: nowMs, longestGapMs, unreadableCount }, ...others].slice(0, ACCEPTS_MAX_COUNT);
 }
 
-/** What is still asked for, in the order of `useAccept`. */
+/** The Accepts in use, the newest first. */
 export function listLiving(uses: readonly AcceptUse[], nowMs: number): readonly string[] {
   const livingMs = ({ longestGapMs }: AcceptUse) => Math.max(LIVING_MIN_MS, LIVING_GAPS * longestGapMs);
   return uses.filter((use) => nowMs - use.lastAtMs <= livingMs(use)).map(({ accept }) => accept);
@@ -183,7 +181,7 @@ export function takePage<Store>(
   const kept = listKept(pages);
   const same = kept.find((each) => each.type.contentType === type.contentType) ?? null;
   const isRefused = mayBegin ? !polled.includes(accept) : kept.length > 0;
-  // As good as one of its own.
+  // A page of the same type serves this Accept too.
   if (isRefused && !isKept(pages, accept)) return { pages, page: same };
   if (isTooLarge(pages, accept, sizeBytes, polled)) {
     const isWarned = accept === RICH_ACCEPT || pages.leftOut.some((each) => each !== RICH_ACCEPT);
@@ -239,7 +237,8 @@ function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: strin
 }
 
 function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {
-  // Nobody asked for it: half of the room is for the text.
+  // No scraper has asked for the rich page. It may take half of the memory for pages, since the text, which
+  // a scraper that comes after the end may need, takes the other half.
   if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
   const used = list.filter((each) => polled.includes(each.accept));
   if ((used[0]?.accept ?? accept) === accept) return false;

@@ -1,25 +1,21 @@
 // The law of reads: when the source is read next, for whom and in which formats, and which read gives way.
-// Pure:
-// from what is known and an event to what is known next, and what to do. Its stories:
+// Pure: takes what is known and an event, returns what is known next and what to do. Stories of it are in
 // fixtures/transcripts/reads.
 
 import { assertNever, type ExporterObservation } from '../model.ts';
 import { addCost, findFailedRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
 
-/**
- * How long a read that no scrape shares may go on while one waits: longer, and Prometheus times out behind
- * it.
- */
+/** How long an own read may delay a scrape: with much more, the scrape times out before its own read ends. */
 export const OWN_READ_MS = 1_000;
 /**
  * A read that has shown no header for this long may hang, so a second one begins: a scrape has 10 s in all.
  */
 export const SILENT_READ_MS = 3_000;
-/** How long a read goes on that nobody waits for: Locust's exporter answers within three time-outs of 5 s. */
+/** How long a read without a scrape may take: Locust's exporter answers within three time-outs of 5 s. */
 export const READ_TIMEOUT_MS = 15_000;
 /** A second read helps behind one that hangs; a third would only load a program that struggles. */
 const READS_MAX_COUNT = 2;
-/** A read begins this many times its usual length before it would be too late: two at a time take longer. */
+/** A second read begins when this many times its usual length are left: two at a time slow each other. */
 const LATEST_FACTOR = 2;
 /** From main's first "done" on, the time between two own reads; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
@@ -27,9 +23,9 @@ const DONE_PACE_MS = 500;
  * While main lives, the pause after an own read is at least this many times what it took, also if it failed.
  */
 const PAUSE_FACTOR = 4;
-/** The longest such pause: a program that hung once is asked again soon. */
+/** The longest such pause: after one hang of 15 s the next read must not be a minute away. */
 const PAUSE_MAX_MS = 30_000;
-/** Where nobody asked for a format, but somebody may: it is read this many times less often. */
+/** A format that no scraper has asked for yet is read this many times less often. */
 const SPARE_FACTOR = 10;
 
 /**
@@ -44,7 +40,7 @@ export type ReadRequest = {
   readonly need: ReadNeed;
   /** The formats; only requests for the same ones share a read. */
   readonly accept: string;
-  /** When it is of no use any more. */
+  /** When the request times out. */
   readonly untilMs: number;
 };
 
@@ -57,11 +53,11 @@ export type Read = {
   readonly hasBegun: boolean;
   /** Why it was cut off, and has not ended yet; null: it was not. */
   readonly cut: 'gaveWay' | 'late' | null;
-  /** Empty: all have given up; it goes on as one of our own. */
+  /** Empty: all have given up; the read goes on as an own one. */
   readonly sharers: readonly ReadRequest[];
 };
 
-/** One that has ended. `isOwn`: no scrape shared it. */
+/** A read that has ended. `isOwn`: no scrape shared it. */
 type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number; readonly isOwn: boolean };
 
 /** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
@@ -75,7 +71,7 @@ export type Reads = {
   /** Main lives, and pays for its page. */
   readonly isLiving: boolean;
   readonly wanted: readonly Wanted[];
-  /** An observation found no own read due: one begins as soon as it is. */
+  /** An observation came before an own read was due: the read begins as soon as it is. */
   readonly isAwaited: boolean;
   /** In the order in which they came. */
   readonly waiting: readonly ReadRequest[];
@@ -88,7 +84,7 @@ export type Reads = {
   readonly costs: ReadCosts;
   /** What our process had used at the end of the last read; null: none has ended. */
   readonly cpuMs: number | null;
-  /** The newest own read that had its time; null: none yet. */
+  /** The newest own read that ended, or failed, without giving way; null: none yet. */
   readonly lastOwn: PastRead | null;
   /** The newest read of each format that ended well. */
   readonly newest: Readonly<Record<string, PastRead>>;
@@ -112,7 +108,7 @@ export type ReadsEvent =
   | { readonly kind: 'told'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
   /** An observation; `isLast`: it must show what is newest, in every format. */
   | { readonly kind: 'look'; readonly isLast: boolean }
-  /** The moment came that the last step asked for. */
+  /** `wakeAtMs` of the last step has come. */
   | { readonly kind: 'due' }
   /** Nothing is read from now on. */
   | { readonly kind: 'closed' };
@@ -199,7 +195,7 @@ type EndEvent = Extract<ReadsEvent, { readonly kind: 'ended' }>;
 
 function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: number): Reads {
   const underWay = reads.underWay.filter((each) => each !== read);
-  // One that gave way shows nothing, and had not its time.
+  // Cut by us, it shows neither what main has nor what its page costs.
   if (read.cut === 'gaveWay') return { ...reads, underWay };
   const { accept } = read;
   const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
@@ -248,7 +244,7 @@ function findDueMs(reads: Reads, nowMs: number): number {
 function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Reads, wanted: Wanted): number {
   const { accept, isSpare = false } = wanted;
   const { beganAtMs, endedAtMs, isOwn } = newest[accept] ?? NEVER;
-  // Observations keep POLL by themselves.
+  // After an own read, observations keep POLL by themselves; the last one of the settle time comes sooner.
   const floorMs = isOwn ? -NEVER_MS : beganAtMs + (isLiving ? pollMs : Math.min(DONE_PACE_MS, pollMs));
   if (!isLiving) return floorMs;
   const restMs = findRestMs(costs, restFactor);
@@ -290,8 +286,7 @@ function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | n
     return { atMs: oldest.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
   }
   if (need === 'own') return null;
-  // Its body takes long: whoever waits for its end would get nothing in time, though asking by itself it
-  // would.
+  // Its body takes long: who waits for its end times out, but a second read that begins now would be in time.
   const usualMs = findUsualMs(reads.costs);
   const untilMs = Math.min(...reads.waiting.filter((each) => each.need === need).map((each) => each.untilMs));
   if (usualMs === null || nowMs + usualMs >= untilMs) return null;
@@ -327,7 +322,7 @@ function takeBegin(reads: Reads, read: Read): Reads {
   return { ...reads, waiting, isOwnTurn, lastId: read.id, underWay: [...reads.underWay, read] };
 }
 
-/** Our own of a read that gives way share the next one; those of one that hangs have had their time. */
+/** Own requests of a read that gave way wait for the next one; those of a read that timed out are over. */
 function takeCut(reads: Reads, { read, why }: Extract<ReadMove, { readonly kind: 'cut' }>): Reads {
   const underWay = changeRead(reads.underWay, read.id, { cut: why, sharers: [] });
   if (why === 'late') return { ...reads, underWay };

@@ -98,20 +98,18 @@ export function takeView(state: SourceState, view: MainView): SourceState {
   return { ...state, view, continuity, isGone: state.isGone && view.main === 'ended' };
 }
 
-/** How long before the end is known a program's families may go: with `sigterm` it ended a second before. */
+/** Families that vanished this long before the end was known belong to it: SIGTERM comes a second later. */
 const VANISHED_KEPT_MS = 5_000;
 
-/**
- * How long after that what vanished is joined again: a look comes every POLL, and shows the end only then.
- */
+/** How long vanished families are kept: with a longer POLL the end is known only at the next observation. */
 export function findVanishedKeptMs(pollMs: number): number {
   return Math.max(VANISHED_KEPT_MS, pollMs + 1_000);
 }
 
-/** What becomes of families that vanished before main was seen like this: another life of it has its own. */
+/** What becomes of vanished families: main's end restores them, a restart of main forgets them. */
 export type VanishedFate = 'restored' | 'forgotten';
 
-/** What becomes of them when main is seen otherwise; null: nothing. What is pushed goes once it was taken. */
+/** The same for a change of view; null: nothing changes. Pushes have a rule of their own: once scraped. */
 export function findVanishedFate(
   { main: before }: MainView,
   { main: now }: MainView,
@@ -185,12 +183,12 @@ export function takeOlderAnswer(
 }
 
 function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {
-  // It is kept here: nothing of it vanishes with main.
+  // Pushes are in our memory: nothing of them vanishes with main.
   if (kind === 'pushes') return false;
   return view.main !== 'living' || (view.wasAlive && showsEnd(kind, metrics));
 }
 
-/** A Locust that answers late or in part may be gone: what it no longer shows is kept. */
+/** For Locust an unreadable metric counts as the end too: it may be gone, and what it showed must be kept. */
 function showsEnd(kind: SourceKind, metrics: readonly (number | null)[]): boolean {
   return metrics.length > 0 && metrics.every((value) => value === 0 || (value === null && kind === 'locust'));
 }
