@@ -117,7 +117,9 @@ function readAddress({ remoteAddress = '' }: Socket): string {
   return remoteAddress.replace(/^::ffff:/i, '');
 }
 
-/** Why a connection is gone that nothing here closed: its client, or Node after an answer that was its last. */
+/**
+ * Why a connection is gone that nothing here closed: its client, or Node after an answer that was its last.
+ */
 export const CONNECTION_CLOSED = 'the client hung up';
 
 /** Follows one connection until it closes. */

@@ -140,9 +140,9 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       return notKept('failed', end.why);
     }
     const other = findPage(pages, accept);
-    const mayBegin =
+    const mayOpenPage =
       isLiving() || (other?.accept !== accept && (await hasFamiliesOf(body, await other?.store.newest())));
-    const { page, ...step } = takePage(pages, { accept, body, open, nowMs: nowMs(), mayBegin });
+    const { page, ...step } = takePage(pages, { accept, body, open, nowMs: nowMs(), mayOpenPage });
     take(step);
     const isShort = page === null || (reading.mayBeCut === true && (await page.store.isShort(body, readAt)));
     if (page !== null && isOlder(pages, page, readAt.atMs)) {

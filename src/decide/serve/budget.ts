@@ -7,7 +7,10 @@ export const REST_FACTORS = {
   usual: 100,
   /** Only a page shows main's end: less often, and the end would be known seconds late. */
   onlyEvidence: 20,
-  /** A hook or a push brings the last numbers: our reads are for a program that is killed. */
+  /**
+   * A hook or a push brings the last numbers: our reads (of pushes: of the page that is made of them) are for
+   * a program that is killed.
+   */
   spared: 333,
 } as const;
 
@@ -21,12 +24,12 @@ export function findRestFactor(of: {
   return of.isHooked || of.kind === 'pushes' ? REST_FACTORS.spared : REST_FACTORS.usual;
 }
 
-/** How many reads are remembered: of five, two slow ones change nothing. */
+/** How many reads are remembered: two slow ones of five do not move the median. */
 const COSTS_MAX_COUNT = 5;
 /** From so many on, one slow read is told from a slow page. */
 const COSTS_KNOWN_COUNT = 3;
-/** The longest rest until then: the first page of a program that is just starting may take a second. */
-const UNKNOWN_REST_MAX_MS = 5_000;
+/** The longest rest after one read, by itself: it may have been slow by chance, or at the program's start. */
+const ONE_READ_REST_MAX_MS = 5_000;
 
 /** What one whole read took of time, and of our own CPU, with all that we did since the one before. */
 type ReadCost = { readonly tookMs: number; readonly cpuMs: number };
@@ -34,7 +37,7 @@ type ReadCost = { readonly tookMs: number; readonly cpuMs: number };
 /** Of the last whole reads; the oldest first. */
 export type ReadCosts = readonly ReadCost[];
 
-/** The costs after one more whole read. One that failed shows what main lacks, not what its page costs. */
+/** The costs after one more whole read. A failed one is not among them; it has a rest of its own, below. */
 export function addCost(costs: ReadCosts, cost: ReadCost): ReadCosts {
   return [...costs, cost].slice(-COSTS_MAX_COUNT);
 }
@@ -56,10 +59,10 @@ export function findRestMs(costs: ReadCosts, restFactor: number): number {
   const tookMs = findUsualMs(costs) ?? 0;
   const cpuMs = costs.reduce((sum, each) => sum + each.cpuMs / costs.length, 0);
   const restMs = restFactor * Math.max(tookMs, Math.min(cpuMs, OWN_COST_MAX_FACTOR * tookMs));
-  return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, UNKNOWN_REST_MAX_MS) : restMs;
+  return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, ONE_READ_REST_MAX_MS) : restMs;
 }
 
-/** The same after this very read, which may have failed: an error page costs main too. */
-export function findFailedRestMs(tookMs: number, restFactor: number): number {
-  return Math.min(restFactor * tookMs, UNKNOWN_REST_MAX_MS);
+/** The rest after the last own read by itself, whole or failed: an error page costs main too. */
+export function findLastRestMs(tookMs: number, restFactor: number): number {
+  return Math.min(restFactor * tookMs, ONE_READ_REST_MAX_MS);
 }

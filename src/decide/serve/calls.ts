@@ -1,5 +1,4 @@
-// Pages that a program asked to keep (POST /-/snapshot), and that another program on its port has replaced
-// since:
+// Pages that a program asked to keep (POST /-/snapshot) and another program on its port has replaced since:
 // each stays until every scraper that lived then has had it. Pure.
 
 /** A call. `Page`: what was kept. */
@@ -9,7 +8,7 @@ export type Call<Page> = {
   readonly isOver: boolean;
   /** The scrapers that have not had its page. */
   readonly pendingIds: readonly number[];
-  /** By Accept, what has been replaced; until then it is the newest page. */
+  /** The pages put aside, by Accept; empty while the call's page is still the newest. */
   readonly replaced: ReadonlyMap<string, Page>;
 };
 
@@ -46,10 +45,7 @@ export function replacePage<Page>(calls: readonly Call<Page>[], accept: string, 
   );
 }
 
-/**
- * The oldest call whose page this scraper has not had; `isReplaced`: only one that is not the newest page any
- * more.
- */
+/** The oldest call whose page this scraper is still owed. `isReplaced`: only one that was put aside. */
 export function findCall<Page>(
   calls: readonly Call<Page>[],
   id: number,
@@ -66,7 +62,7 @@ export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id:
   return keepPending(calls, (call, each) => call.number !== number || each !== id);
 }
 
-/** The scraper has had the newest page, which is that of all calls that no other program's has replaced. */
+/** The scraper has had the newest page, and with it that of every call whose page was not put aside. */
 export function takeNewest<Page>(calls: readonly Call<Page>[], id: number): readonly Call<Page>[] {
   return keepPending(calls, ({ replaced }, each) => replaced.size > 0 || each !== id);
 }

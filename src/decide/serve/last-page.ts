@@ -14,8 +14,8 @@ export type LastPage = {
 const CALL_BEFORE_END_MS = 5_000;
 
 /**
- * The last page of a main that ended at `endedAtMs`, in one format: its oldest part was read at `readAtMs`; null: nothing was
- * kept.
+ * The last page of a main that ended at `endedAtMs`, in one format: its oldest part was read at `readAtMs`;
+ * null: nothing was kept.
  */
 export function findLastPage(
   { kind, calledAtMs = null }: Pick<SourceState, 'kind' | 'calledAtMs'>,
@@ -29,8 +29,8 @@ export function findLastPage(
 }
 
 /**
- * When the last pages of scrapers were read; of the oldest, and of what has vanished from it. null: nothing was
- * kept.
+ * When the last pages of scrapers were read; of the oldest, and of what has vanished from it. null: nothing
+ * was kept.
  */
 export function findLastReadMs(front: FrontFacts, endedAtMs: number): number | null {
   if (front.seen.answeredAtMs === null) return null;

@@ -114,7 +114,7 @@ export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: bo
   return isLiving ? accept : (findPage(pages, accept)?.accept ?? accept);
 }
 
-/** What polls ask for, in turn. After main's end no page begins: it would lack what has vanished. */
+/** What own reads ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
   const { uses, leftOut, isTextWanted, hasRichFailed } = pages;
   const kept = listKept(pages);
@@ -126,13 +126,13 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
   // Before a scraper asks: the rich one, and text where that is something else.
   const accepts = living.length > 0 ? living : isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT];
-  const isBeside = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || hasRichFailed;
-  const text = (living.length > 0 ? needsText : isBeside) ? [TEXT_ACCEPT] : [];
+  const needsTextToo = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || hasRichFailed;
+  const text = (living.length > 0 ? needsText : needsTextToo) ? [TEXT_ACCEPT] : [];
   // There is room again where those that fit are no longer asked for.
   return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
 }
 
-/** The same, and which of them nobody has asked for, while another is kept: the page may be older. */
+/** The same, with a mark on the spare one: nobody has asked for it, and another is kept. */
 export function listWanted(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly Wanted[] {
   const polled = listPolled(pages, nowMs, isLiving);
   const isAsked = !isLiving || polled.length < 2 || listLiving(pages.uses, nowMs).length > 0;
@@ -145,9 +145,7 @@ export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: numbe
   return { pages: { ...pages, uses: useAccept(pages.uses, accept, nowMs) } };
 }
 
-/**
- * A read failed. `why`: a whole page cannot be read; then, or if it was to be the first rich one, so is text.
- */
+/** A read failed. `why`: its page came whole and is unreadable; absent: it did not come. */
 export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: string): PagesStep<Store> {
   const isFirstRich = accept === RICH_ACCEPT && !isKept(before, accept);
   const pages = isFirstRich ? { ...before, hasRichFailed: true } : before;
@@ -166,23 +164,23 @@ type Answered<Store> = {
   readonly open: (from?: Store) => Store;
   readonly nowMs: number;
   /** Main lives, or it lacks no family of the page that is served instead. */
-  readonly mayBegin: boolean;
+  readonly mayOpenPage: boolean;
 };
 
 /** The page that an answer belongs to; null: it gets none, or does not fit with the others. */
 export function takePage<Store>(
   before: Pages<Store>,
-  { accept: asked, body: { sizeBytes, type }, open, nowMs, mayBegin }: Answered<Store>,
+  { accept: asked, body: { sizeBytes, type }, open, nowMs, mayOpenPage }: Answered<Store>,
 ): PagesStep<Store> & { readonly page: Page<Store> | null } {
   const isPlain = asked === RICH_ACCEPT && isText({ type }) && !isKept(before, asked);
   const accept = isPlain ? TEXT_ACCEPT : asked;
   const pages = countUnreadable(isPlain ? leaveOut(before, asked) : before, accept, 0);
-  const polled = listPolled(pages, nowMs, mayBegin);
+  const polled = listPolled(pages, nowMs, mayOpenPage);
   const kept = listKept(pages);
   const same = kept.find((each) => each.type.contentType === type.contentType) ?? null;
-  const isRefused = mayBegin ? !polled.includes(accept) : kept.length > 0;
+  const getsNoPage = mayOpenPage ? !polled.includes(accept) : kept.length > 0;
   // A page of the same type serves this Accept too.
-  if (isRefused && !isKept(pages, accept)) return { pages, page: same };
+  if (getsNoPage && !isKept(pages, accept)) return { pages, page: same };
   if (isTooLarge(pages, accept, sizeBytes, polled)) {
     const isWarned = accept === RICH_ACCEPT || pages.leftOut.some((each) => each !== RICH_ACCEPT);
     const log = { id: 'formatLeftOut', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH) } } as const;

@@ -3,7 +3,7 @@
 // fixtures/transcripts/reads.
 
 import { assertNever, type ExporterObservation } from '../model.ts';
-import { addCost, findFailedRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
+import { addCost, findLastRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
 
 /** How long an own read may delay a scrape: with much more, the scrape times out before its own read ends. */
 export const OWN_READ_MS = 1_000;
@@ -17,10 +17,11 @@ export const READ_TIMEOUT_MS = 15_000;
 const READS_MAX_COUNT = 2;
 /** A second read begins when this many times its usual length are left: two at a time slow each other. */
 const LATEST_FACTOR = 2;
-/** From main's first "done" on, the time between two own reads; POLL where that is shorter. */
+/** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
 /**
  * While main lives, the pause after an own read is at least this many times what it took, also if it failed.
+ * It matters for reads of more than a second: below, the budget's rest is longer.
  */
 const PAUSE_FACTOR = 4;
 /** The longest such pause: after one hang of 15 s the next read must not be a minute away. */
@@ -50,7 +51,7 @@ export type Read = {
   readonly accept: string;
   readonly begunAtMs: number;
   /** Its header has come. */
-  readonly hasBegun: boolean;
+  readonly hasHeader: boolean;
   /** Why it was cut off, and has not ended yet; null: it was not. */
   readonly cut: 'gaveWay' | 'late' | null;
   /** Empty: all have given up; the read goes on as an own one. */
@@ -77,16 +78,16 @@ export type Reads = {
   readonly waiting: readonly ReadRequest[];
   /** Oldest first; two at most. */
   readonly underWay: readonly Read[];
-  /** Formats of which an own read gave way, and no read has ended well since. */
+  /** Formats of which an own read gave way, and no read has ended whole or refused since. */
   readonly givenWay: readonly string[];
-  /** A scrape's read began while an own one waited, which comes next: else one format would never be read. */
+  /** A scrape's read began while an own one waited: that comes next, so that scrapes cannot crowd it out. */
   readonly isOwnTurn: boolean;
   readonly costs: ReadCosts;
-  /** What our process had used at the end of the last read; null: none has ended. */
+  /** CPU time of our process at the end of the last read that was whole or refused; null: none was. */
   readonly cpuMs: number | null;
   /** The newest own read that ended, or failed, without giving way; null: none yet. */
   readonly lastOwn: PastRead | null;
-  /** The newest read of each format that ended well. */
+  /** The newest whole read of each format. */
   readonly newest: Readonly<Record<string, PastRead>>;
   readonly lastId: number;
 };
@@ -165,7 +166,7 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
       return { ...reads, waiting: waiting.filter(isOther), underWay: left };
     }
     case 'headCame':
-      return { ...reads, underWay: changeRead(underWay, event.read, { hasBegun: true }) };
+      return { ...reads, underWay: changeRead(underWay, event.read, { hasHeader: true }) };
     case 'ended': {
       const ended = underWay.filter(({ id }) => id === event.read);
       return ended.reduce((all, read) => takeEnd(all, read, event, nowMs), reads);
@@ -176,7 +177,7 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
     }
     case 'look':
       if (event.isLast) return askForLast(reads, nowMs);
-      // While main lives one that hangs is waited for: a program that struggles is not asked twice.
+      // While main lives an own read that hangs is waited for: a program that struggles is not asked twice.
       return { ...reads, isAwaited: !hasOwn(reads) || (!reads.isLiving && findFreeMs(reads, nowMs) <= nowMs) };
     case 'due':
       return reads;
@@ -208,7 +209,7 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   return { ...reads, underWay, lastOwn, givenWay, costs, cpuMs, newest: { ...reads.newest, [accept]: past } };
 }
 
-/** Asks for every format at once, and again where an older read for it may hang in main's end. */
+/** Asks for every format at once, even if an older read of it is still under way: that may hang. */
 function askForLast(reads: Reads, nowMs: number): Reads {
   return reads.wanted.reduce((all, { accept }) => ask(all, 'last', accept, nowMs), reads);
 }
@@ -240,7 +241,10 @@ function findDueMs(reads: Reads, nowMs: number): number {
   return Math.max(findFreeMs(reads, nowMs), Math.min(...reads.wanted.map((each) => findOwnMs(reads, each))));
 }
 
-/** When the page of these formats may be read for ourselves: while main lives not before its rest is over. */
+/**
+ * When an own read of these formats may begin: main gone, POLL after a scrape's read; main living, the latest
+ * of that, the rest after the last read of the same formats, and the rest or pause after the last own read.
+ */
 function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Reads, wanted: Wanted): number {
   const { accept, isSpare = false } = wanted;
   const { beganAtMs, endedAtMs, isOwn } = newest[accept] ?? NEVER;
@@ -251,7 +255,7 @@ function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Rea
   const ofPageMs = Math.max(floorMs, endedAtMs + restMs * (isSpare ? SPARE_FACTOR : 1));
   if (lastOwn === null) return ofPageMs;
   const tookMs = lastOwn.endedAtMs - lastOwn.beganAtMs;
-  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findFailedRestMs(tookMs, restFactor));
+  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findLastRestMs(tookMs, restFactor));
   return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(pauseMs, restMs));
 }
 
@@ -261,16 +265,18 @@ type TimedMove = { readonly atMs: number; readonly move: ReadMove };
 function findMove(reads: Reads, nowMs: number): TimedMove | null {
   const { waiting, underWay } = reads;
   if (underWay.some(({ cut }) => cut !== null)) return null;
-  const left = underWay.find(({ sharers }) => sharers.every(({ need }) => need !== 'scrape'));
-  const end: TimedMove | null = left === undefined ? null : cutAt(left, left.begunAtMs + READ_TIMEOUT_MS, 'late');
+  const own = underWay.find(isOwnRead);
+  const end: TimedMove | null = own === undefined ? null : cutAt(own, own.begunAtMs + READ_TIMEOUT_MS, 'late');
+  // Whose need it is decides when; whose turn it is (begin), for whom.
   const need = (['last', 'scrape', 'own'] as const).find((each) => waiting.some((request) => request.need === each));
   const move = need === undefined ? null : findMoveFor(reads, need, nowMs);
   return move !== null && (end === null || move.atMs <= end.atMs) ? move : end;
 }
 
 /**
- * An own read gives way to a scrape once, then it has its time, or impatient scrapers would never let it end.
- * One that was under way before the last numbers were wanted may hang in main's end: it gives way to theirs.
+ * An own read gives way to a scrape once, then it runs on, or impatient scrapers would never let it end. One
+ * that was under way before the last numbers were wanted may hang in main's end: it gives way to a read of
+ * those.
  */
 function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | null {
   const { underWay, givenWay } = reads;
@@ -278,11 +284,11 @@ function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | n
   if (oldest === undefined) return { atMs: -NEVER_MS, move: begin(reads, nowMs) };
   const own = underWay.filter(isOwnRead);
   const isLast = ({ sharers }: Read) => sharers.some((each) => each.need === 'last');
-  const kept = own.find((each) => (need === 'last' ? isLast(each) : givenWay.includes(each.accept)));
-  const read = need === 'own' ? undefined : own.findLast((each) => each !== kept);
+  const spared = own.find((each) => (need === 'last' ? isLast(each) : givenWay.includes(each.accept)));
+  const read = need === 'own' ? undefined : own.findLast((each) => each !== spared);
   if (read !== undefined) return cutAt(read, read.begunAtMs + OWN_READ_MS, 'gaveWay');
   if (underWay.length === READS_MAX_COUNT) return null;
-  if (!oldest.hasBegun || need === 'last') {
+  if (!oldest.hasHeader || need === 'last') {
     return { atMs: oldest.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
   }
   if (need === 'own') return null;
@@ -293,7 +299,7 @@ function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | n
   return { atMs: untilMs - LATEST_FACTOR * usualMs, move: begin(reads, nowMs) };
 }
 
-/** When an own read may begin beside those that are under way; Infinity: not before one has ended. */
+/** When `findMoveFor` lets an own read begin beside those under way; Infinity: not before one has ended. */
 function findFreeMs(reads: Reads, nowMs: number): number {
   if (reads.underWay.some(({ cut }) => cut !== null)) return NEVER_MS;
   return findMoveFor({ ...reads, waiting: [OWN_REQUEST] }, 'own', nowMs)?.atMs ?? NEVER_MS;
@@ -312,7 +318,7 @@ function begin({ waiting, isOwnTurn, lastId }: Reads, nowMs: number): ReadMove {
   const ofTurn = waiting.filter(({ need }) => (need !== 'scrape') === isOwnTurn);
   const [{ accept } = OWN_REQUEST] = [...ofTurn, ...waiting];
   const sharers = waiting.filter((each) => each.accept === accept);
-  const read = { id: lastId + 1, accept, begunAtMs: nowMs, hasBegun: false, cut: null, sharers };
+  const read = { id: lastId + 1, accept, begunAtMs: nowMs, hasHeader: false, cut: null, sharers };
   return { kind: 'begin', read };
 }
 

@@ -216,7 +216,7 @@ export function findLiving(
   });
 }
 
-/** What pages showed that were read before this, every living scraper has taken; -Infinity: none lives. */
+/** Every living scraper has taken a page that was read at this time or later; -Infinity: none lives. */
 export function findTakenAtMs({ scrapers, taken }: FrontFacts, nowMs: number, limits: Pick<Limits, 'ttlMs'>): number {
   const newest = findLiving(scrapers, nowMs, limits).map(({ id }) =>
     Math.max(...taken.map(({ scraperId, readAtMs }) => (scraperId === id ? readAtMs : Number.NEGATIVE_INFINITY))),
@@ -238,9 +238,9 @@ export type Turnout = {
 };
 
 /**
- * The scrapes since `endedAtMs`. One counts if its request came after that, or if the source refused it, since
- * main was gone then. One that got a snapshot from before the end counts only if no later read succeeded: there
- * may be newer numbers. So may there be after a push.
+ * The scrapes since `endedAtMs`. One counts if its request came after that, or if the source refused it,
+ * since main was gone then. One that got a snapshot from before the end counts only if no later read
+ * succeeded: there may be newer numbers. So may there be after a push.
  */
 export function listCounted({ taken, seen }: FrontFacts, endedAtMs: number): readonly Taken[] {
   const lastAnsweredAtMs = seen.answeredAtMs ?? Number.NEGATIVE_INFINITY;

@@ -13,7 +13,7 @@ export type MainView = {
   readonly wasAlive: boolean;
   /** When it was first seen to have ended; null while that is not known. */
   readonly endedAtMs: number | null;
-  /** Since when the hold waits only for answers in flight; absent: it does not. */
+  /** Since when the hold (the wait for scrapes after main's end) waits for answers in flight only. */
   readonly holdOverAtMs?: number;
 };
 
@@ -76,7 +76,7 @@ export type SourceAnswer = {
 /**
  * What an answer becomes: the snapshot itself; from main's end on, the snapshot with the families that have
  * vanished from it, so that no number goes back; or nothing, where the numbers of this run are lost
- * (`ignored`), or until one like it comes (`provisional`).
+ * (`ignored`), or until a second short answer confirms it (`provisional`).
  */
 export type Becomes = 'renewed' | 'joined' | 'ignored' | 'provisional';
 

@@ -46,7 +46,7 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     else {
       const body = { sizeBytes: Number(size ?? 1) * 1e6, type: { format: format as 'text', contentType: format } };
       const open = (from?: string) => (from === undefined ? first : `${first} after ${from}`);
-      const answer = { accept: NAMES[first] ?? first, body, open, nowMs, mayBegin: isLiving || last === 'whole' };
+      const answer = { accept: NAMES[first] ?? first, body, open, nowMs, mayOpenPage: isLiving || last === 'whole' };
       const { page, ...step } = takePage(pages, answer);
       take(step);
       if (page !== null && last !== 'opened') take(takeKept(pages, page, nowMs, isLiving ? nowMs : null));
