@@ -68,7 +68,10 @@ export function openAnswers(
     const { begun, ended, limit } = reads.read({ timeoutMs, signal, accept });
     const beginning = await begun;
     const isLive = beginning.kind === 'answered' && chooseAnswer(source.state(), 'answered') === 'live';
-    const called = scraperId && (await serveCalled(scraperId, accept, !isLive));
+    // Only all of a page shows whose it is.
+    const isOwed = isLive && scraperId !== null && source.isOwed(scraperId);
+    if (isOwed) await waitForKept(beginning, ended);
+    const called = scraperId && (await serveCalled(scraperId, accept, !isLive || isOwed));
     if (called) return called;
     if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
     const { body, readAt, isSourceUp = true } = beginning;

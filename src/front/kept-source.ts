@@ -6,6 +6,7 @@ import {
   type Call,
   endCalls,
   findCall,
+  isOwed,
   keepLiving,
   replacePage,
   takeCall,
@@ -191,6 +192,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       state = takeLastCall(state, calledAtMs);
     },
     findCalled: calls.find,
+    isOwed: calls.isOwed,
     takeCalled: calls.take,
     keepLiving: calls.keepLiving,
     /** What polls ask for, one after the other. */
@@ -220,6 +222,7 @@ function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>) {
       const replaced = calls.length > 0 ? await store.newest() : null;
       if (replaced !== null) calls = replacePage(calls, accept, replaced);
     },
+    isOwed: (scraperId: number) => isOwed(calls, scraperId),
     /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
     async find(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
       const call = findCall(calls, scraperId, accept, isReplaced);

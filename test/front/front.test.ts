@@ -895,6 +895,18 @@ test('the last page says for how long before the end changes may be missing, and
   assert.equal(await readMisses(), 0);
 });
 
+test('a scrape that is the first to see the next program gets the page that the one before asked to keep', async (t) => {
+  const world = await openKept(t, { body: `job_rows_total 40\n${START} 1\n` });
+  const { scrapeOnce } = openScraper(world, () => LIVING);
+  assert.equal((await scrapeOnce()).rows, 40);
+  assert.equal((await world.post()).status, 200);
+  assert.equal((await scrapeOnce()).rows, 40);
+  world.source.answer = reply(`job_rows_total 7\n${START} 2\n`);
+  const rows: (number | undefined)[] = [];
+  for (let count = 0; count < 3; count++) rows.push((await scrapeOnce()).rows);
+  assert.deepEqual(rows, [40, 7, 7]);
+});
+
 test('what has vanished from an exporter that outlives main may miss what changed since it was last read', async (t) => {
   const world = await openKept(t, { body: 'job_rows_total 40\nup 1\n' });
   await takeSnapshot(world);

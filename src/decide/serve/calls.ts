@@ -57,6 +57,11 @@ export function findCall<Page>(
   return calls.find(isDue) ?? null;
 }
 
+/** Whether this scraper is owed the page of a program that may have ended: what answers now may be another. */
+export function isOwed<Page>(calls: readonly Call<Page>[], id: number): boolean {
+  return calls.some(({ isOver, pendingIds }) => !isOver && pendingIds.includes(id));
+}
+
 /** The scraper has had the page of this call. */
 export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id: number): readonly Call<Page>[] {
   return keepPending(calls, (call, each) => call.number !== number || each !== id);
