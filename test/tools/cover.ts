@@ -1,5 +1,5 @@
 // `npm run cover`: the pure parts' tests, with line and branch coverage; fails below what is covered today. The
-// plan is 100 %: what is missing is mostly in decide/serve/reads.ts, which the simulation plays.
+// plan is 100 %: missing are a branch of config/variables.ts and one of decide/report/report-fields.ts.
 
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -29,9 +29,9 @@ export function coverPureParts(): void {
       '--test',
       '--test-concurrency=2',
       '--experimental-test-coverage',
-      '--test-coverage-lines=99.9',
-      '--test-coverage-branches=99.6',
-      '--test-coverage-functions=99.8',
+      '--test-coverage-lines=100',
+      '--test-coverage-branches=99.9',
+      '--test-coverage-functions=100',
       ...COVERED.map((file) => `--test-coverage-include=${file}`),
       '--test-reporter=tap',
       ...COVERED_TESTS,
