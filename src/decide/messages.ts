@@ -30,6 +30,10 @@ export const MESSAGES = {
   exporterVanished: warn('the exporter vanished while main runs: its quit endpoint may have been called'),
   noCounter: warn('the exporter shows no scrape counter: holding for the whole TTL'),
   nobodyScraped: warn('nothing has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?'),
+  frontNotScraped: warn(
+    "nothing has scraped this port: Prometheus must scrape it in place of main's, by prometheus.io/port or a PodMonitor",
+  ),
+  pageNeverRead: warn('nothing could be read from main so far: is LASTSCRAPE_METRICS_URL its page?'),
   scraperFound: info('new scraper'),
   scraperGivenUp: info('stopped waiting for a scraper'),
   scraperTooSlow: warn('a scraper comes too rarely: its interval is longer than the longest hold'),

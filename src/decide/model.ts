@@ -171,6 +171,8 @@ export type FrontObservation = {
   readonly answeredAtMs: number | null;
   /** When the page that main asked to keep was read; absent: it never asked, or another program answers. */
   readonly calledAtMs?: number;
+  /** Why the newest read that failed did; absent: none has. */
+  readonly unreadWhy?: string;
   /** Absent: the source takes no pushes. */
   readonly pushes?: PushCounts;
   /** Calls of /-/snapshot; absent: no hook of a program makes them. */

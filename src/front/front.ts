@@ -134,7 +134,11 @@ export async function openFront(
     return { ...opened, variable: 'LASTSCRAPE_FRONT' };
   }
   const { server } = opened;
-  const observe = () => ({ ...observeSource(source.state(), server.inFlightCount), ...readCalls() });
+  const observe = () => {
+    const why = source.unreadWhy();
+    const unread = why !== null && { unreadWhy: why };
+    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...readCalls() };
+  };
   return {
     kind: 'open',
     front: {

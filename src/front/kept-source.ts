@@ -93,7 +93,7 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     const { begun, ended } = source.read(signal, accept);
     const answer = begun.then((beginning): Beginning<KeptAnswer> => {
       if (beginning.kind === 'refused') takeRefused();
-      if (beginning.kind === 'failed') takeFailed(accept);
+      if (beginning.kind === 'failed') takeFailed(accept, beginning.why);
       if (beginning.kind !== 'answered') return beginning;
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
       return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal, accept)) };
@@ -123,6 +123,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
   const newest = async (accept?: string) => (await findPage(pages, accept)?.store.newest()) ?? null;
   const calls = openCalls(newest);
+  let unreadWhy: string | null = null;
   const nowMs = () => findMoment().atMs;
   const open = (from?: SnapshotStore) => openSnapshotStore(findVanishedKeptMs(pollMs), from);
   const isLiving = () => state.view.main === 'living';
@@ -137,6 +138,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
   async function keep(body: Body, reading: ExporterReading, readAt: Moment, accept: string): Promise<Kept> {
     const end = await body.ended;
     if (end.kind !== 'whole') {
+      unreadWhy = end.why;
       take(takeFailure(pages, accept, end.kind === 'unreadable' ? end.why : undefined));
       return notKept('failed', end.why);
     }
@@ -170,9 +172,15 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     keep,
     choose,
     state: () => state,
-    takeFailed: (accept: string) => take(takeFailure(pages, accept)),
+    takeFailed(accept: string, why: string): void {
+      unreadWhy = why;
+      take(takeFailure(pages, accept));
+    },
+    /** Why the newest read that failed did; null: none has, or textfiles are not there yet. */
+    unreadWhy: () => unreadWhy,
     /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
     takeRefused(): void {
+      if (kind !== 'files') unreadWhy = 'connection refused';
       state = takeRefusal(state);
       calls.end();
       takeVanished('restored');

@@ -73,6 +73,7 @@ class Player {
   readonly #policy: Policy;
   #decision: Decision | null = null;
   #source: SourceState;
+  #unreadWhy: string | undefined;
 
   constructor(settings: Record<string, string>) {
     const result = readConfig(settings, KINDS, SELF);
@@ -159,10 +160,12 @@ class Player {
       return readCondition(kind, number === 1 ? kind : `${kind}${number}`, fields);
     });
     const exporter = readExporter(fields);
+    if (exporter.kind === 'failed') this.#unreadWhy = exporter.why;
     if (exporter.kind === 'answered' || exporter.kind === 'refused') {
       this.#readSource(fields, exporter.kind, startedAtMs);
     }
-    const seen = observeSource(this.#source, Number(fields.get('serving') ?? 0));
+    const unread = this.#unreadWhy !== undefined && { unreadWhy: this.#unreadWhy };
+    const seen = { ...observeSource(this.#source, Number(fields.get('serving') ?? 0)), ...unread };
     const front = this.#policy.front !== null ? { front: { ...seen, ...readCalls(fields) }, isFresh } : {};
     const dueAtMs = startedAtMs - seconds(fields.get('late') ?? '0s');
     return { dueAtMs, startedAtMs, readAtMs, atMs, allowedMs, exporter, conditions, ...front };
@@ -173,6 +176,8 @@ class Player {
     if (this.#decision !== null) this.#source = takeView(this.#source, viewMain(this.#decision.state));
     const before = this.#source;
     if (read === 'refused') this.#source = takeRefusal(before);
+    if (read !== 'answered') this.#unreadWhy = read === 'refused' ? 'connection refused' : 'timed out';
+    if (fields.get('snapshot') === 'no') this.#unreadWhy = 'a line that Prometheus refuses';
     let result = read;
     if (read === 'answered' && fields.get('snapshot') !== 'no') {
       const names = this.#conditions.filter((kind) => kind === 'metric');

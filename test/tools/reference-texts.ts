@@ -83,6 +83,8 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   noCounter: 'A fork, or another client library. Set a shorter `LASTSCRAPE_TTL`, or use [a front](front.md).',
   nobodyScraped:
     "Prometheus does not know the pod, or cannot reach it. Look at its targets page, the monitor's labels, NetworkPolicies, mTLS.",
+  frontNotScraped: 'Or a NetworkPolicy or mTLS is in the way: see [Prometheus](front.md#prometheus).',
+  pageNeverRead: '`why` is what came in place of a page. Prometheus gets 503 until there is one.',
   scraperTooSlow:
     'Its `intervalSeconds` is longer than the longest hold, `holdSeconds`. Scrape more often, or [hold longer](front.md#times).',
   formatLeftOut: 'The pages would not all fit into 64 MiB. Configure all scrapers with the same `scrape_protocols`.',

@@ -224,7 +224,8 @@ function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrap
 /** What may have kept the scrapes away; null where nothing is known. */
 function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
-    const where = source.kind === 'files' ? 'what main writes in a volume of both' : 'where the exporter listens';
+    const page = policy.front === null ? 'where the exporter listens' : "main's own page";
+    const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
     return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
   }
   const { running, front, warned } = facts;
@@ -234,9 +235,10 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
     findMainEnd(phase) !== null &&
     (outcome === 'expired' || outcome === 'terminated')
   ) {
-    return front.scrapers.length > 0 && front.seen.answeredAtMs === null
-      ? 'scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: run lastscrape --check in the pod'
-      : `nothing scraped port ${policy.front.port}: see "Prometheus" in docs/front.md`;
+    const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
+    return front.scrapers.length > 0 && answeredAtMs === null
+      ? `scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: ${cut(unreadWhy, 200)}`
+      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor`;
   }
   const slow = findSlowScraper(front, outcome, policy);
   if (slow !== null && phase.kind === 'quitting') return slow;

@@ -55,7 +55,9 @@ import { beginCount } from './scrape-count.ts';
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run without a scrape for this long gets a warning: three of Prometheus's default intervals (1 m). */
 const NOBODY_AFTER_MS = 180_000;
-/** A number that a program sets only with its first request has come by then. */
+/** With a front: three intervals of the monitors in deploy/, so that it is said within main's first minute. */
+const FRONT_NOBODY_AFTER_MS = 45_000;
+/** A number that a program sets only with its first request has come by then, and its first page. */
 const UNREAD_AFTER_MS = 30_000;
 /** So few are warned of: the log has a bound. */
 const UNREAD_MAX_COUNT = 5;
@@ -289,13 +291,12 @@ function warnWhileRunning(turn: Turn): void {
     warnOnce(turn, hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
   }
   const { running, aliveSinceMs } = facts;
+  if (policy.front !== null) warnOfFront(turn, policy.front.port);
   const sinceMs = running.restartedAtMs ?? aliveSinceMs;
   const isLong = sinceMs !== null && observation.atMs - sinceMs >= NOBODY_AFTER_MS;
-  const { front } = policy;
-  const isNobody =
-    front === null ? running.count.isNobody && !running.wasScrapedBefore : facts.front.scrapesCount === 0;
+  const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
   if (isLong && isNobody && hasHold(policy.limits)) {
-    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000, ...(front && { port: front.port }) });
+    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 });
   }
   const isUnread = aliveSinceMs !== null && observation.atMs - aliveSinceMs >= UNREAD_AFTER_MS && facts.hasAnswered;
   const unread = isUnread ? listUnread(policy.thresholds ?? [], facts.numbers) : [];
@@ -303,6 +304,20 @@ function warnWhileRunning(turn: Turn): void {
     warnOnce(turn, 'thresholdUnread', { entry: cut(entry, 300), ...rest }, `thresholdUnread ${entry}`);
   }
   warnOfSlowScrapers(turn);
+}
+
+/** Warns of a page that never could be read, and where nothing asks for it, while main can still be mended. */
+function warnOfFront(turn: Turn, port: number): void {
+  const { observation, facts, policy } = turn;
+  const { scrapers, seen } = facts.front;
+  const aliveMs = facts.aliveSinceMs === null ? 0 : observation.atMs - facts.aliveSinceMs;
+  if (aliveMs >= UNREAD_AFTER_MS && seen.answeredAtMs === null && seen.unreadWhy !== undefined) {
+    warnOnce(turn, 'pageNeverRead', { seconds: UNREAD_AFTER_MS / 1000, why: cut(seen.unreadWhy, 200) });
+  }
+  const isScrapeWanted = hasHold(policy.limits) && policy.handOver === undefined;
+  if (isScrapeWanted && aliveMs >= FRONT_NOBODY_AFTER_MS && scrapers.length === 0) {
+    warnOnce(turn, 'frontNotScraped', { seconds: FRONT_NOBODY_AFTER_MS / 1000, port });
+  }
 }
 
 /** Warns once of each scraper whose interval is longer than the hold. */

@@ -370,9 +370,9 @@ test('buildReport() speaks of a hold with a front that is not over, and of a run
   assert.deepEqual([unseen.scrapesSeen, unseen.scrapesWhileRunning], [null, 3]);
 });
 
-test('buildReport() says which port of the front nothing ever scraped, and where to read on', () => {
+test('buildReport() says which port of the front nothing ever scraped, and what to set, or why its page could not be read', () => {
   const policy = AUTO;
-  const hint = 'nothing scraped port 9469: see "Prometheus" in docs/front.md';
+  const hint = 'nothing scraped port 9469: set prometheus.io/port to it, or add a PodMonitor';
   for (const outcome of ['expired', 'terminated'] as const) {
     assert.equal(reportFront(outcome, NO_SCRAPERS, policy).hint, hint);
     assert.equal(reportFront(outcome, frontWith(['a', 50]), policy).hint, undefined);
@@ -380,6 +380,8 @@ test('buildReport() says which port of the front nothing ever scraped, and where
   assert.equal(reportOn(stateWith(ended('terminated', null, null)), [], policy).hint, undefined, 'main lived');
   const unread = { ...frontWith(['a', 50]), scrapesCount: 0 };
   assert.match(reportFront('expired', unread, policy).hint ?? '', /LASTSCRAPE_METRICS_URL could not be read: run /);
+  const failed = { ...unread, seen: { ...unread.seen, unreadWhy: 'HTTP 404' } };
+  assert.match(reportFront('expired', failed, policy).hint ?? '', / could not be read: HTTP 404$/);
   const untaken = { ...unread, seen: { ...unread.seen, answeredAtMs: 40_000 } };
   assert.equal(reportFront('expired', untaken, policy).hint, hint);
 });
