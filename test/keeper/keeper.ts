@@ -42,31 +42,43 @@ type Target = { readonly targets: readonly string[]; readonly labels: Readonly<R
 
 export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
 
-/** Starts a keeper, and waits until it listens. `env`: more variables. */
-export async function startKeeper(
-  env: Readonly<Record<string, string>> = {},
-  at: { folder?: string; ports?: [number, number]; wrap?: readonly string[]; command?: readonly string[] } = {},
-) {
+/** Where a keeper runs: what is left out is new, or what LASTSCRAPE_TEST_BINARY names. */
+type Place = {
+  readonly folder?: string;
+  readonly ports?: readonly [handOver: number, serve: number];
+  readonly wrap?: readonly string[];
+  readonly command?: readonly string[];
+};
+
+/** Starts its process. `env`: more variables. */
+export async function spawnKeeper(env: Readonly<Record<string, string>>, at: Place) {
   const folder = at.folder ?? join(makeFolder(), 'pages');
-  const [handOverPort, servePort] = at.ports ?? [await closedPort(), await closedPort()];
+  const ports = at.ports ?? ([await closedPort(), await closedPort()] as const);
   const child = startChild({
     name: 'keeper',
     command: [...(at.wrap ?? []), ...(at.command ?? findPrograms().watcher), 'keep'],
     env: {
       LASTSCRAPE_KEEPER_FOLDER: folder,
-      LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${handOverPort}`,
-      LASTSCRAPE_KEEPER_SERVE: `127.0.0.1:${servePort}`,
+      LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${ports[0]}`,
+      LASTSCRAPE_KEEPER_SERVE: `127.0.0.1:${ports[1]}`,
       LASTSCRAPE_KEEPER_AUTH: 'none',
       ...env,
     },
     cwd: folder.replace(/\/pages$/, ''),
   });
+  return { child, folder, ports };
+}
+
+/** Starts a keeper, and waits until it listens. */
+export async function startKeeper(env: Readonly<Record<string, string>> = {}, at: Place = {}) {
+  const { child, folder, ports } = await spawnKeeper(env, at);
+  const [handOverPort, servePort] = ports;
   await child.waitForLine(/keeping the pages/, READY_MS);
   const serveUrl = `http://127.0.0.1:${servePort}`;
   return {
     child,
     folder,
-    ports: [handOverPort, servePort] as [number, number],
+    ports,
     handOverUrl: `http://127.0.0.1:${handOverPort}/hand-over`,
     serveUrl,
     /** Hands over; the status and what was said. */

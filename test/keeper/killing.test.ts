@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readTestVariable } from '../support/programs.ts';
-import { type Keeper, readPages, startKeeper } from './keeper.ts';
+import { type Keeper, readPages, spawnKeeper, startKeeper } from './keeper.ts';
 
 const KILLS_COUNT = Number(readTestVariable('LASTSCRAPE_TEST_KILLS') ?? 6);
 const PODS_COUNT = 12;
@@ -58,8 +58,12 @@ test(`nothing that was answered with 201 is lost, and nothing is served half, in
     }
   }
 
+  // Where it fails, the keeper ends, and so do its clients.
+  await using _end = { [Symbol.asyncDispose]: async () => keeper?.[Symbol.asyncDispose]() };
   for (let round = 0; round <= KILLS_COUNT; round++) {
+    const startedAtMs = performance.now();
     keeper = await startKeeper({}, keeper ?? undefined);
+    const startMs = performance.now() - startedAtMs;
     const pages = await readPages(keeper);
     for (const [name, least] of kept) {
       const found = readVersion(pages[name] ?? '');
@@ -79,17 +83,15 @@ test(`nothing that was answered with 201 is lost, and nothing is served half, in
     await child.exited;
     await Promise.all(working);
     writeFileSync(join(folder, `.${round}.tmp`), randomBytes(randomInt(1, 2_000)));
-    if (randomInt(3) === 0) await killStart(keeper);
+    if (randomInt(3) === 0) await killStart(keeper, startMs);
   }
   assert.ok(kept.size > 0);
-  await keeper?.[Symbol.asyncDispose]();
 });
 
-/** One that is killed while it starts. */
-async function killStart(at: Keeper): Promise<void> {
-  const starting = startKeeper({}, at);
-  // Its process is known only once it listens: kill whatever came first by its port.
-  const started = await starting;
-  process.kill(started.child.pid, 'SIGKILL');
-  await started.child.exited;
+/** Another that is killed while it starts; the second half of its time it cleans up and reads back. */
+async function killStart(at: Keeper, startMs: number): Promise<void> {
+  const { child } = await spawnKeeper({}, at);
+  await delay(startMs * (0.5 + Math.random() / 2));
+  process.kill(child.pid, 'SIGKILL');
+  await child.exited;
 }
