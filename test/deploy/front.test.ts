@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { formatOwnFamilies } from '../../src/exposition/own-families.ts';
+import { formatKeeperMetrics } from '../../src/keeper/metrics.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { makeFolder } from '../support/folder.ts';
@@ -36,6 +37,13 @@ const OWN_FAMILIES = [
     .toString()
     .matchAll(/^# TYPE (\w+)/gm),
 ].map(([, name = '']) => name);
+
+const KEPT = { pagesCount: 1, listedCount: 1, sizeBytes: 1, handedOverCount: 1, corruptCount: 0, oldestSeconds: 1 };
+const KEEPER_FAMILIES = formatKeeperMetrics(
+  { ...KEPT, ends: { taken: 0, expired: 0 } },
+  {},
+  { maxBytes: 1, maxPages: 1 },
+);
 
 const { spec } = parse(readFile(`${FOLDER}/job.yaml`)).spec.template;
 const container = spec.initContainers.at(-1);
@@ -93,7 +101,8 @@ test('promtool reads the scrape config, and the rules go by families that there 
   execFileSync(promtool, ['check', 'config', file], { stdio: 'pipe' });
   const names = [...readFile(`${FOLDER}/rules.yaml`).matchAll(/\blastscrape_\w+/g)].map(([name]) => name);
   assert.ok(names.length > 0);
-  for (const name of names) assert.ok(OWN_FAMILIES.includes(name), name);
+  const known = `${OWN_FAMILIES.join(' ')} ${KEEPER_FAMILIES}`;
+  for (const name of names) assert.match(known, new RegExp(`\\b${name}\\b`));
 });
 
 test('docs/front.md has every family of lastscrape', () => {

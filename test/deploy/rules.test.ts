@@ -114,6 +114,10 @@ const JOB_CHANGES: readonly Change[] = [
   ['lastscrape_hook_calls_total[10m]) == 0', 'lastscrape_hook_calls_total[10m]) >= 0'],
   ['last_over_time(lastscrape_pushes_total[10m]) + ', ''],
   ['last_over_time(lastscrape_hook_calls_total[10m]) == 0 and', ''],
+  ['timestamp_seconds > 300', 'timestamp_seconds > 500'],
+  ['for: 2m', 'for: 1m'],
+  ['increase(lastscrape_keeper_refused_total[10m])', 'lastscrape_keeper_refused_total'],
+  ['increase(lastscrape_keeper_refused_total[10m]) > 0', 'increase(lastscrape_keeper_refused_total[10m]) > 5'],
 ];
 
 describe('promtool', { skip }, () => {
