@@ -171,6 +171,8 @@ export type FrontObservation = {
   readonly answeredAtMs: number | null;
   /** When the page that main asked to keep was read; absent: it never asked, or another program answers. */
   readonly calledAtMs?: number;
+  /** A scraper has not had the page that an earlier program asked to keep. Default: false. */
+  readonly hasOwedPage?: boolean;
   /** Why the newest read that failed did; absent: none has. */
   readonly unreadWhy?: string;
   /** Absent: the source takes no pushes. */

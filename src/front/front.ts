@@ -137,7 +137,8 @@ export async function openFront(
   const observe = () => {
     const why = source.unreadWhy();
     const unread = why !== null && { unreadWhy: why };
-    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...readCalls() };
+    const owed = source.hasPutAside() && { hasOwedPage: true };
+    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...owed, ...readCalls() };
   };
   return {
     kind: 'open',

@@ -6,6 +6,7 @@ import {
   type Call,
   endCalls,
   findCall,
+  hasPutAside,
   isOwed,
   keepLiving,
   replacePage,
@@ -201,6 +202,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     },
     findCalled: calls.find,
     isOwed: calls.isOwed,
+    hasPutAside: calls.hasPutAside,
     takeCalled: calls.take,
     keepLiving: calls.keepLiving,
     /** What polls ask for, one after the other. */
@@ -231,6 +233,7 @@ function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>) {
       if (replaced !== null) calls = replacePage(calls, accept, replaced);
     },
     isOwed: (scraperId: number) => isOwed(calls, scraperId),
+    hasPutAside: () => hasPutAside(calls),
     /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
     async find(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
       const call = findCall(calls, scraperId, accept, isReplaced);

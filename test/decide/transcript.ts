@@ -250,6 +250,7 @@ function readCalls(fields: Fields): Partial<FrontObservation> {
       pushes: { changedAtMs: null, takenCount, refusedCount, droppedCount, why: '400: no line feed' },
     }),
     ...(hook !== undefined && { hookCallsCount: Number(hook) }),
+    ...(fields.has('owed') && { hasOwedPage: true }),
   };
 }
 

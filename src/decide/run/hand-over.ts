@@ -1,6 +1,5 @@
 // The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may
-// take,
-// and what follows. Pure.
+// take, and what follows. Pure.
 
 import { cut } from '../../base/text.ts';
 import { findWatchEnd, type Policy, toSeconds } from '../model.ts';
@@ -15,7 +14,7 @@ const WHY_MAX_LENGTH = 160;
 /** Whether the last numbers, which were read by now, are handed over next: there are some. */
 export function isHandOverDue({ facts, phase }: HoldState, policy: Policy): boolean {
   const hasNumbers = policy.front === null ? facts.hasAnswered : facts.front.seen.answeredAtMs !== null;
-  return hasNumbers && awaitsHandOver(phase, policy);
+  return hasNumbers && awaitsHandOver(phase, facts, policy);
 }
 
 /** Hands over at `nowMs`. */

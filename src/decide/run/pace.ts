@@ -66,14 +66,20 @@ export function buildObserve(state: WatchState, atMs: number, seenAtMs: number, 
 export function needsLastRead({ facts, phase }: WatchState, policy: Policy): boolean {
   const { terminatedAtMs, freshAtMs, front } = facts;
   const isUnkept = policy.front !== null && front.seen.answeredAtMs === null;
-  const isNotHeld = phase.kind === 'holding' && (!hasHold(policy.limits) || isUnkept || awaitsHandOver(phase, policy));
+  const isNotHeld =
+    phase.kind === 'holding' && (!hasHold(policy.limits) || isUnkept || awaitsHandOver(phase, facts, policy));
   const sinceMs = isNotHeld ? Math.max(phase.mainEndedAtMs, terminatedAtMs ?? phase.mainEndedAtMs) : terminatedAtMs;
   return sinceMs !== null && (freshAtMs ?? Number.NEGATIVE_INFINITY) < sinceMs;
 }
 
-/** Whether the hand-over is still to come. Main may live after RUN_TIMEOUT: its numbers are not the last. */
-export function awaitsHandOver({ because, handOver }: Holding, policy: Policy): boolean {
-  return policy.handOver !== undefined && handOver === undefined && because !== 'runTimeout';
+/**
+ * Whether the hand-over is still to come, and nothing else has to come first. Main may live after
+ * RUN_TIMEOUT: its numbers are not the last. A page that scrapers are owed is not handed over: the hold is
+ * for that.
+ */
+export function awaitsHandOver({ because, handOver }: Holding, { front }: Facts, policy: Policy): boolean {
+  const isWanted = policy.handOver !== undefined && handOver === undefined && because !== 'runTimeout';
+  return isWanted && front.seen.hasOwedPage !== true;
 }
 
 /**
@@ -83,7 +89,7 @@ export function awaitsHandOver({ because, handOver }: Holding, policy: Policy): 
 function findLastReadEnd({ facts, phase }: WatchState, atMs: number, policy: Policy): number | null {
   const { limits } = policy;
   const { terminatedAtMs, freshAtMs, front } = facts;
-  const isNotHeld = phase.kind === 'holding' && (!hasHold(limits) || awaitsHandOver(phase, policy));
+  const isNotHeld = phase.kind === 'holding' && (!hasHold(limits) || awaitsHandOver(phase, facts, policy));
   if (!isNotHeld) return front.seen.answeredAtMs === null ? null : atMs;
   const isSecond = freshAtMs !== null && freshAtMs >= phase.mainEndedAtMs;
   return Math.min(

@@ -55,7 +55,9 @@ import { beginCount } from './scrape-count.ts';
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
 /** A run without a scrape for this long gets a warning: three of Prometheus's default intervals (1 m). */
 const NOBODY_AFTER_MS = 180_000;
-/** With a front: three intervals of the monitors in deploy/, so that it is said within main's first minute. */
+/**
+ * With a front: three intervals of the monitors in deploy/, so that it is said within main's first minute.
+ */
 const FRONT_NOBODY_AFTER_MS = 45_000;
 /** A number that a program sets only with its first request has come by then, and its first page. */
 const UNREAD_AFTER_MS = 30_000;
@@ -306,7 +308,9 @@ function warnWhileRunning(turn: Turn): void {
   warnOfSlowScrapers(turn);
 }
 
-/** Warns of a page that never could be read, and where nothing asks for it, while main can still be mended. */
+/**
+ * Warns of a page that never could be read, and where nothing asks for it, while main can still be mended.
+ */
 function warnOfFront(turn: Turn, port: number): void {
   const { observation, facts, policy } = turn;
   const { scrapers, seen } = facts.front;

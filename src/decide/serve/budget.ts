@@ -62,7 +62,10 @@ export function findRestMs(costs: ReadCosts, restFactor: number): number {
   return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, ONE_READ_REST_MAX_MS) : restMs;
 }
 
-/** The rest after the last own read by itself, whole or failed: an error page costs main too. */
-export function findLastRestMs(tookMs: number, restFactor: number): number {
-  return Math.min(restFactor * tookMs, ONE_READ_REST_MAX_MS);
+/**
+ * The rest after the last own read by itself, whole or failed: an error page costs main too. Each further
+ * failure in a row doubles its bound.
+ */
+export function findLastRestMs(tookMs: number, failedCount: number, restFactor: number): number {
+  return Math.min(restFactor * tookMs, ONE_READ_REST_MAX_MS * 2 ** Math.max(0, failedCount - 1));
 }

@@ -57,9 +57,16 @@ export function findCall<Page>(
   return calls.find(isDue) ?? null;
 }
 
-/** Whether this scraper is owed the page of a program that may have ended: what answers now may be another. */
+/**
+ * Whether this scraper is owed the page of a program that may have ended: what answers now may be another.
+ */
 export function isOwed<Page>(calls: readonly Call<Page>[], id: number): boolean {
   return calls.some(({ isOver, pendingIds }) => !isOver && pendingIds.includes(id));
+}
+
+/** Whether a scraper is still owed a page that was put aside: it is not among the last pages. */
+export function hasPutAside(calls: readonly Call<unknown>[]): boolean {
+  return calls.some(({ replaced }) => replaced.size > 0);
 }
 
 /** The scraper has had the page of this call. */

@@ -87,6 +87,8 @@ export type Reads = {
   readonly cpuMs: number | null;
   /** The newest own read that ended, or failed, without giving way; null: none yet. */
   readonly lastOwn: PastRead | null;
+  /** How many reads in a row have failed. */
+  readonly failedCount: number;
   /** The newest whole read of each format. */
   readonly newest: Readonly<Record<string, PastRead>>;
   readonly lastId: number;
@@ -131,7 +133,7 @@ export type ReadsStep = { readonly reads: Reads; readonly moves: readonly ReadMo
 export function beginReads(settings: Pick<Reads, 'pollMs' | 'restFactor'>): Reads {
   const none = { waiting: [], underWay: [], givenWay: [], costs: [], wanted: [] };
   const flags = { isLiving: true, isAwaited: false, isOwnTurn: false };
-  return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, newest: {}, lastId: 0 };
+  return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: {}, lastId: 0 };
 }
 
 /** What follows from an event at `nowMs`. */
@@ -201,12 +203,21 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   const { accept } = read;
   const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
   const lastOwn = past.isOwn ? past : reads.lastOwn;
-  if (how === 'failed') return { ...reads, underWay, lastOwn };
+  if (how === 'failed') return { ...reads, underWay, lastOwn, failedCount: reads.failedCount + 1 };
   const givenWay = reads.givenWay.filter((each) => each !== accept);
   // It costs main nothing: the next look asks again.
-  if (how === 'refused') return { ...reads, underWay, givenWay, cpuMs };
+  if (how === 'refused') return { ...reads, underWay, givenWay, cpuMs, failedCount: 0 };
   const costs = addCost(reads.costs, { tookMs: nowMs - read.begunAtMs, cpuMs: cpuMs - (reads.cpuMs ?? cpuMs) });
-  return { ...reads, underWay, lastOwn, givenWay, costs, cpuMs, newest: { ...reads.newest, [accept]: past } };
+  return {
+    ...reads,
+    underWay,
+    lastOwn,
+    givenWay,
+    costs,
+    cpuMs,
+    failedCount: 0,
+    newest: { ...reads.newest, [accept]: past },
+  };
 }
 
 /** Asks for every format at once, even if an older read of it is still under way: that may hang. */
@@ -245,7 +256,10 @@ function findDueMs(reads: Reads, nowMs: number): number {
  * When an own read of these formats may begin: main gone, POLL after a scrape's read; main living, the latest
  * of that, the rest after the last read of the same formats, and the rest or pause after the last own read.
  */
-function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Reads, wanted: Wanted): number {
+function findOwnMs(
+  { pollMs, restFactor, isLiving, costs, lastOwn, failedCount, newest }: Reads,
+  wanted: Wanted,
+): number {
   const { accept, isSpare = false } = wanted;
   const { beganAtMs, endedAtMs, isOwn } = newest[accept] ?? NEVER;
   // After an own read, observations keep POLL by themselves; the last one of the settle time comes sooner.
@@ -255,7 +269,10 @@ function findOwnMs({ pollMs, restFactor, isLiving, costs, lastOwn, newest }: Rea
   const ofPageMs = Math.max(floorMs, endedAtMs + restMs * (isSpare ? SPARE_FACTOR : 1));
   if (lastOwn === null) return ofPageMs;
   const tookMs = lastOwn.endedAtMs - lastOwn.beganAtMs;
-  const pauseMs = Math.max(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), findLastRestMs(tookMs, restFactor));
+  const pauseMs = Math.max(
+    Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS),
+    findLastRestMs(tookMs, failedCount, restFactor),
+  );
   return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(pauseMs, restMs));
 }
 
