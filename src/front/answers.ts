@@ -67,10 +67,11 @@ export function openAnswers(
     const timeoutMs = scrape.timeoutMs ?? (canWait ? READ_TIMEOUT_MS : UNTOLD_TIMEOUT_MS);
     const { begun, ended, limit } = reads.read({ timeoutMs, signal, accept });
     const beginning = await begun;
-    const isLive = beginning.kind === 'answered' && chooseAnswer(source.state(), 'answered') === 'live';
-    // Only all of a page shows whose it is.
-    const isOwed = isLive && scraperId !== null && source.isOwed(scraperId);
-    if (isOwed) await waitForKept(beginning, ended);
+    const mayBeLive = () => beginning.kind === 'answered' && chooseAnswer(source.state(), 'answered') === 'live';
+    // Only all of a page shows whose it is; main may have ended by then.
+    const isOwed = mayBeLive() && scraperId !== null && source.isOwed(scraperId);
+    if (isOwed && beginning.kind === 'answered') await waitForKept(beginning, ended);
+    const isLive = mayBeLive();
     const called = scraperId && (await serveCalled(scraperId, accept, !isLive || isOwed));
     if (called) return called;
     if (beginning.kind !== 'answered') return serveLast(accept, beginning.kind, describeBeginning(beginning));
