@@ -918,6 +918,23 @@ test('what has vanished from an exporter that outlives main may miss what change
   assert.deepEqual([readValue(text, 'job_rows_total'), readValue(text, 'lastscrape_may_miss_seconds')], [40, 0.7]);
 });
 
+test('an observation says why the newest read failed: the status, the refusal, the line', async (t) => {
+  const world = await openKept(t, { body: 'job_rows_total 40\n' });
+  const { front, source } = world;
+  const readWhy = async () => {
+    await scrape(front.port);
+    for (let turns = 0; turns < 50; turns++) await turn();
+    return front.observe().unreadWhy;
+  };
+  assert.equal(await readWhy(), undefined);
+  source.answer = reply('no', { status: 404 });
+  assert.equal(await readWhy(), 'HTTP 404');
+  source.answer = reply('job_rows_total forty\n');
+  assert.match((await readWhy()) ?? '', /^a line that Prometheus refuses/);
+  await source.stop();
+  assert.equal(await readWhy(), 'connection refused');
+});
+
 test('a program that goes on after it asked to keep its page is served live', async (t) => {
   const world = await openKept(t, { body: 'job_rows_total 40\n' });
   const { source, post } = world;
