@@ -76,7 +76,9 @@ export async function startKyverno(cluster: Cluster, program: string): Promise<v
   });
   // It refuses policies until it serves.
   const policy = { apiVersion: 'policies.kyverno.io/v1', kind: 'MutatingPolicy', metadata: { name: 'none' } };
-  const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }];
+  const mutations = [
+    { patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'test', path: '/kind', value: 'Pod'}]" } },
+  ];
   const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
   const spec = { matchConstraints: { resourceRules }, mutations };
   await until('an answer of Kyverno', START_MS, () =>
