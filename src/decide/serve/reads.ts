@@ -19,13 +19,6 @@ const READS_MAX_COUNT = 2;
 const LATEST_FACTOR = 2;
 /** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
-/**
- * While main lives, the pause after an own read is at least this many times what it took, also if it failed.
- * It matters for reads of more than a second: below, the budget's rest is longer.
- */
-const PAUSE_FACTOR = 4;
-/** The longest such pause: after one hang of 15 s the next read must not be a minute away. */
-const PAUSE_MAX_MS = 30_000;
 /** A format that no scraper has asked for yet is read this many times less often. */
 const SPARE_FACTOR = 10;
 
@@ -254,7 +247,7 @@ function findDueMs(reads: Reads, nowMs: number): number {
 
 /**
  * When an own read of these formats may begin: main gone, POLL after a scrape's read; main living, the latest
- * of that, the rest after the last read of the same formats, and the rest or pause after the last own read.
+ * of that, the rest after the last read of the same formats, and the rest after the last own read.
  */
 function findOwnMs(
   { pollMs, restFactor, isLiving, costs, lastOwn, failedCount, newest }: Reads,
@@ -269,11 +262,8 @@ function findOwnMs(
   const ofPageMs = Math.max(floorMs, endedAtMs + restMs * (isSpare ? SPARE_FACTOR : 1));
   if (lastOwn === null) return ofPageMs;
   const tookMs = lastOwn.endedAtMs - lastOwn.beganAtMs;
-  const pauseMs = Math.max(
-    Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS),
-    findLastRestMs(tookMs, failedCount, restFactor),
-  );
-  return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(pauseMs, restMs));
+  const ownRestMs = findLastRestMs(tookMs, failedCount, restFactor);
+  return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(ownRestMs, restMs));
 }
 
 type TimedMove = { readonly atMs: number; readonly move: ReadMove };
