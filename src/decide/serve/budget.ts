@@ -52,7 +52,7 @@ export function findUsualMs(costs: ReadCosts): number | null {
 }
 
 /** Scrapes cost us as well: what they do may make our own reads only so many times rarer. */
-const OWN_COST_MAX_FACTOR = 4;
+const OWN_COST_MAX_FACTOR = 8;
 
 /** How long no own read begins after a read: main pays for it, and so do we, who pack and check its page. */
 export function findRestMs(costs: ReadCosts, restFactor: number): number {
