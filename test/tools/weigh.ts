@@ -45,8 +45,8 @@ export function weigh(): readonly Weight[] {
     .toSorted((one, other) => other.count - one.count)[0];
   const sources = countLines(['src']);
   return [
-    { name: 'src/: lines', is: sum(sources), most: 22_950, plan: 18_000 },
-    { name: 'src/: files', is: sources.length, most: 162, plan: 140 },
+    { name: 'src/: lines', is: sum(sources), most: 23_550, plan: 18_000 },
+    { name: 'src/: files', is: sources.length, most: 163, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
     { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },
     { name: 'src/: lines of the longest file', is: largest?.count ?? 0, most: 350, where: largest?.path ?? '' },
@@ -59,11 +59,11 @@ export function weigh(): readonly Weight[] {
     },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 51_300, plan: 45_000 },
+    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 52_300, plan: 45_000 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
-    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 20_300, plan: 18_500 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 20_800, plan: 18_500 },
   ];
 }
 
