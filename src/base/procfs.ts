@@ -176,8 +176,8 @@ const TABLE_READS_COUNT = 3;
 
 /**
  * Bytes of a TCP connection that its peer has not acknowledged, our end of it being one; Infinity: it was
- * reset. 0 where there is no /proc that shows what listens there. Takes 0.1 ms of this thread, so that no
- * event of the connection comes in between.
+ * reset. 0 where there is no /proc that shows what listens there. Takes some ms, since the kernel walks all
+ * its sockets; of this thread, so that no event of the connection comes in between.
  */
 export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): number {
   for (let count = 0; count < TABLE_READS_COUNT; count++) {

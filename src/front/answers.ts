@@ -78,7 +78,9 @@ export function openAnswers(
     const { body, readAt, isSourceUp = true } = beginning;
     if (isLive) {
       const live = serveGrowing(body, values(isSourceUp, readAt), limit);
-      return { kind: 'body', body: live, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
+      const { kind, view } = source.state();
+      const mustArrive = kind === 'pushes' || view.main !== 'living';
+      return { kind: 'body', body: { ...live, mustArrive }, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
     const kept = await waitForKept(beginning, ended);
     if (kept.kind === 'notKept') {
@@ -111,7 +113,14 @@ export function openAnswers(
   ): Promise<FrontAnswer> {
     const { readAt, oldestAtMs } = snapshot;
     const body = await serveWhole(snapshot.body, values(isSourceUp, readAt, oldestAtMs));
-    return { kind: 'body', body, served, isByRefusal, readAtMs: readAt.atMs, oldestAtMs };
+    return {
+      kind: 'body',
+      body: { ...body, mustArrive: true },
+      served,
+      isByRefusal,
+      readAtMs: readAt.atMs,
+      oldestAtMs,
+    };
   }
 
   return {

@@ -17,6 +17,8 @@ export type AnswerBody = {
   readonly sizeBytes: number | null;
   /** Default: text 0.0.4. */
   readonly contentType?: string;
+  /** It is sent once the client's kernel has it, not only ours; that takes some ms of CPU. Default: false. */
+  readonly mustArrive?: boolean;
   /** All was read, and did not end as its format must: no scraper takes it. Default: never. */
   readonly isCut?: () => boolean;
 };
@@ -31,9 +33,9 @@ export type Exchange = {
 };
 
 /**
- * Sends a 200 with that body. True if the client's kernel has all of it (a short one: ours), and the client
- * had neither hung up nor reset the connection by then; else the connection is reset, unless the body itself
- * is cut. Never rejects.
+ * Sends a 200 with that body. True if the kernel has all of it (of one that must arrive, and is long: the
+ * client's), and the client had neither hung up nor reset the connection by then; else the connection is
+ * reset, unless the body itself is cut. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -49,7 +51,7 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
     });
     const pieces = request.method === 'HEAD' ? null : body.read();
     const sent = pieces === null || encoding === null ? pieces : compress(pieces, encoding);
-    return (await send(exchange, sent, pieces && sizeBytes)) && body.isCut?.() !== true;
+    return (await send(exchange, sent, pieces && sizeBytes, body.mustArrive)) && body.isCut?.() !== true;
   } catch (error) {
     connection.reset(String(error));
     return false;
@@ -93,6 +95,7 @@ async function send(
   exchange: Exchange,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null,
   sizeBytes: number | null,
+  mustArrive = false,
 ): Promise<boolean> {
   const { response, connection } = exchange;
   const waitForClient = openClientWait(exchange);
@@ -113,7 +116,7 @@ async function send(
       response.once('finish', done);
       response.end(last);
     });
-    if (socket.bytesWritten - writtenBefore > SENT_AT_ONCE_BYTES) {
+    if (mustArrive && socket.bytesWritten - writtenBefore > SENT_AT_ONCE_BYTES) {
       const isTaken = await untilAcknowledged(exchange, { localPort, remotePort }, waitForClient.leftMs());
       if (!isTaken) throw new Error('the client has not taken all of it');
     }

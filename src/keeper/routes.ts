@@ -144,7 +144,7 @@ export function openServeServer(
       if (found === null) return await sendText(exchange, 404, 'not kept, or not any more');
       const { page, fromBytes, format } = found;
       const { sizeBytes, contentType } = format;
-      const body = { read: () => page.read(fromBytes, sizeBytes), sizeBytes, contentType };
+      const body = { read: () => page.read(fromBytes, sizeBytes), sizeBytes, contentType, mustArrive: true };
       const isWhole = await sendBody(exchange, body);
       await page.close();
       const tookMs = clock.nowMs() - startedAtMs;
