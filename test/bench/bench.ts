@@ -158,7 +158,7 @@ function listBudgets({
       ...ratio('start to first poll / start of an empty Node', 2, lastscrape.warmStartSeconds, empty.warmStartSeconds),
       isJudged: false,
     },
-    ratio('CPU at 1 s polls / of the shell loop', 0.15, lastscrape.cpuSecondsAt1s, shell.cpuSecondsAt1s),
+    ratio('CPU at 1 s polls / of the shell loop', 0.25, lastscrape.cpuSecondsAt1s, shell.cpuSecondsAt1s),
     ratio('anonymous memory at 3 MB / at 50 KB', 1.3, middle.anonymousBytes, small.anonymousBytes),
     {
       name: 'memory limit that works from a cold cache (MiB)',

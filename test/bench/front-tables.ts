@@ -79,7 +79,7 @@ export function listFrontBudgets({ scrapes, memory }: FrontFigures): readonly Bu
       memoryOf(true, MIDDLE_BYTES).anonymousBytes,
       own.anonymousBytes,
     ),
-    ...judgeScrape(SMALL_BYTES, true, 1.6, 1.9),
+    ...judgeScrape(SMALL_BYTES, true, 1.8, 2.4),
     ...judgeScrape(MIDDLE_BYTES, true, 0.9, 0.9),
     ...judgeScrape(SMALL_BYTES, false, 2, 3.2),
     ...judgeScrape(MIDDLE_BYTES, false, 1.4, 4.2),
