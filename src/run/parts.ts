@@ -6,7 +6,7 @@ import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { HandOverResult, HoldState } from '../decide/state.ts';
-import type { ExporterReads } from '../front/exporter-reads.ts';
+import { type ExporterReads, openExporterReads } from '../front/exporter-reads.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import type { KeptExporter } from '../front/kept-exporter.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
@@ -96,7 +96,6 @@ export async function openConfiguredExporter(
   const isRead = isExporterRead && front === null && url.protocol === 'http:';
   if (!isRead) return null;
   const metricNames = listMetricNames(config);
-  const { openExporterReads } = await import('../front/exporter-reads.ts');
   const { pollMs } = config.limits;
   // An exporter beside main, which only a read has ask main: what it has then, Prometheus gets at the end.
   const restFactor = findRestFactor({ isOnlyEvidence: config.push === null || isPageOnlyEvidence(config) });

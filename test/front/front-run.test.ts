@@ -229,7 +229,7 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
   const { source, port, watcher } = await open(
     t,
     rows('first'),
-    { LASTSCRAPE_POLL: '1h', LASTSCRAPE_SCRAPES: '3' },
+    { LASTSCRAPE_POLL: '1h', LASTSCRAPE_SCRAPES: '3', LASTSCRAPE_TTL: '10m', LASTSCRAPE_TERMINATION_GRACE: '10m' },
     COMMAND.length === 1 ? COMMAND : [COMMAND[0] ?? '', ...FLAGS, ...COMMAND.slice(1)],
   );
   const peakKb = () =>
