@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REST_FACTORS } from '../../src/decide/serve/budget.ts';
-import { openExporterReads } from '../../src/front/exporter-reads.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
+import { openExporterReads } from '../../src/observe/exporter-reads.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const SIGNAL = new AbortController().signal;

@@ -5,8 +5,8 @@ import type { Clock } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import { beginReads, endRead, type ReadsEvent, stepReads } from '../decide/serve/reads.ts';
 import type { MainView } from '../decide/serve/serve.ts';
-import type { ExporterReading } from '../observe/condition-kind.ts';
-import { type Exporter, NOT_READ } from '../observe/exporter.ts';
+import type { ExporterReading } from './condition-kind.ts';
+import { type Exporter, NOT_READ } from './exporter.ts';
 
 /**
  * The reads of observations, one after the other.
