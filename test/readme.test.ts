@@ -54,7 +54,15 @@ test('the README has exit codes that there are', () => {
 });
 
 test('the README says of cost and gain what the bench recorded', () => {
-  const { bench } = readRecorded();
+  const { bench, main } = readRecorded();
+  const rows = [...main.matchAll(/^\| (?!.*place)[^|]+\| [\d.]+ \| [\d.]+ \| [^|]+ \| ([\d.]+)/gm)];
+  const ownSeconds = rows.map(([, seconds]) => Number(seconds));
+  const most = Number(/with the label − alone[^|]*\| [\d.]+ \| ([\d.]+)/.exec(main)?.[1]);
+  assert.ok(
+    readme.includes(
+      `with the label ${Math.min(...ownSeconds).toFixed(1)} to ${Math.max(...ownSeconds).toFixed(1)} s, and ${most.toFixed(1)} % of a core of your program`,
+    ),
+  );
   const first = (row: string) => Number(new RegExp(`^\\| ${row}[^|]*\\| ([\\d.]+)`, 'm').exec(bench)?.[1]);
   assert.ok(
     readme.includes(
@@ -199,5 +207,5 @@ test('the figures, their alternative texts and the tables of the bench are what 
   }
   for (const page of FIGURE_PAGES) assert.equal(fillPage(readPage(page), recorded, figures), readPage(page), page);
   const tables = readPage('docs/measured.md').match(/^<!-- [\w-]+: table \d, \d columns -->\n\|.*\|\n\|---/gm) ?? [];
-  assert.equal(tables.length, 3);
+  assert.equal(tables.length, 4);
 });

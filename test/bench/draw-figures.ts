@@ -14,6 +14,7 @@ export function readRecorded(): Recorded {
     bench: read('bench.md'),
     front: read('front.md'),
     keeper: read('keeper.md'),
+    main: read('main.md'),
     jobs: read('jobs.md'),
     locust: read('locust.md'),
     demo: read('demo.txt'),
