@@ -79,10 +79,10 @@ export function listFrontBudgets({ scrapes, memory }: FrontFigures): readonly Bu
       memoryOf(true, MIDDLE_BYTES).anonymousBytes,
       own.anonymousBytes,
     ),
-    ...judgeScrape(SMALL_BYTES, true, 1.8, 2.4),
-    ...judgeScrape(MIDDLE_BYTES, true, 0.9, 0.9),
-    ...judgeScrape(SMALL_BYTES, false, 2, 3.2),
-    ...judgeScrape(MIDDLE_BYTES, false, 1.4, 4.2),
+    ...judgeScrape(SMALL_BYTES, true, 2.2, 2.8),
+    ...judgeScrape(MIDDLE_BYTES, true, 1.1, 1.2),
+    ...judgeScrape(SMALL_BYTES, false, 2.6, 4),
+    ...judgeScrape(MIDDLE_BYTES, false, 1.5, 5),
     ratio('own polls with a front / without, 50 KB', 1, own.ownPollsAMinute, other.ownPollsAMinute),
   ];
 }
