@@ -63,7 +63,7 @@ export function weigh(): readonly Weight[] {
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
-    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 20_800, plan: 18_500 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 21_000, plan: 18_500 },
   ];
 }
 
