@@ -7,6 +7,7 @@ import {
   type Call,
   endCalls,
   findCall,
+  hasPutAside,
   keepLiving,
   replacePage,
   takeCall,
@@ -53,4 +54,9 @@ for (const [what, events, expected] of [
 test('calls: four at most, the newest; after the end only a page that was replaced is one of its own', () => {
   const calls = tell(Array(5).fill('call 1, ends').join(', '));
   assert.deepEqual([calls.length, findCall(calls, 1, 'a', false)?.number, findCall(calls, 1, 'a', true)], [4, 2, null]);
+});
+
+test('hasPutAside() while a scraper has not had a page that another program has replaced', () => {
+  const stories = ['call 1, ends', 'call 1, ends, replaces a', 'call 1, ends, replaces a, takes 1 1'];
+  assert.deepEqual(stories.map(tell).map(hasPutAside), [false, true, false]);
 });
