@@ -8,6 +8,7 @@ import {
   endCalls,
   findCall,
   hasPutAside,
+  isOwed,
   keepLiving,
   replacePage,
   takeCall,
@@ -59,4 +60,12 @@ test('calls: four at most, the newest; after the end only a page that was replac
 test('hasPutAside() while a scraper has not had a page that another program has replaced', () => {
   const stories = ['call 1, ends', 'call 1, ends, replaces a', 'call 1, ends, replaces a, takes 1 1'];
   assert.deepEqual(stories.map(tell).map(hasPutAside), [false, true, false]);
+});
+
+test('isOwed() while the program that called may still answer, and a scraper has not had its page', () => {
+  const stories = ['call 1', 'call 2', 'call 1, ends', 'call 1, newest 1'];
+  assert.deepEqual(
+    stories.map((story) => isOwed(tell(story), 1)),
+    [true, false, false, false],
+  );
 });
