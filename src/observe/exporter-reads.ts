@@ -27,26 +27,27 @@ export function openExporterReads(
   { clock, ...settings }: { readonly clock: Clock; readonly pollMs: number; readonly restFactor: number },
 ): ExporterReads {
   let reads = beginReads(settings);
-  let isLiving = true;
 
   function take(event: ReadsEvent) {
-    const told = { kind: 'told', isLiving, wanted: [{ accept: TEXT_ACCEPT }] } as const;
-    const before = stepReads(reads, told, clock.nowMs());
-    const step = stepReads(before.reads, event, clock.nowMs());
+    const step = stepReads(reads, event, clock.nowMs());
     ({ reads } = step);
-    return [...before.moves, ...step.moves].find(({ kind }) => kind === 'begin') ?? null;
+    return step.moves.find(({ kind }) => kind === 'begin') ?? null;
   }
+  const tell = (isLiving: boolean) => take({ kind: 'told', isLiving, wanted: [{ accept: TEXT_ACCEPT }] });
 
+  tell(true);
   return {
     async observe(signal, isFresh) {
       const move = take({ kind: 'look', isLast: isFresh });
+      // What is not due now waits for the next look, or a read would begin that nobody makes.
+      take({ kind: 'closed' });
       if (move?.kind !== 'begin') return NOT_READ;
       const reading = await exporter.read(signal);
       take(endRead(move.read.id, reading.observation));
       return reading;
     },
     takeView({ main }) {
-      isLiving = main === 'living';
+      tell(main === 'living');
     },
   };
 }

@@ -39,3 +39,17 @@ test('observe() reads at once what must be newest, which the next read counts', 
 test('observe() asks one that fails less often', async () => {
   assert.deepEqual(await look(12, { reading: makeFailedReading('HTTP 500', true) }), [0, 6_000]);
 });
+
+test('observe() reads again after a look at the end of main, just as a read became due', async () => {
+  const clock = new VirtualClock();
+  const read = () => new Promise<ExporterReading>((resolve) => clock.after(10, () => resolve(ANSWERED)));
+  const reads = openExporterReads({ read }, { clock, pollMs: 1_000, restFactor: REST_FACTORS.usual });
+  const observe = (isFresh = false) => clock.run(reads.observe(SIGNAL, isFresh));
+  assert.equal(await observe(), ANSWERED);
+  clock.advance(999);
+  assert.equal(await observe(), NOT_READ);
+  clock.advance(1);
+  assert.equal(await observe(true), ANSWERED);
+  clock.advance(1_000);
+  assert.equal(await observe(), ANSWERED);
+});

@@ -106,7 +106,7 @@ export type ReadsEvent =
   | { readonly kind: 'look'; readonly isLast: boolean }
   /** `wakeAtMs` of the last step has come. */
   | { readonly kind: 'due' }
-  /** Nothing is read from now on. */
+  /** What waits is given up. */
   | { readonly kind: 'closed' };
 
 /** The end of a read that showed this. `cpuMs`: what our process has used so far; 0: it is not counted. */
