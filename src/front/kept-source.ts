@@ -162,7 +162,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     if (taken.isAnother) calls.end();
     if (page === null) return NOT_KEPT.notUsed;
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
-    if (taken.becomes === 'renewed') await calls.replace(accept, page.store);
+    await calls.replace(accept, page.store);
     take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
     const snapshot = await page.store.keep(body, readAt, taken.becomes);
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };

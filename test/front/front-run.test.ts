@@ -126,10 +126,12 @@ test('after the end, with families that have vanished: only headers without samp
   for (const path of EXPOSITIONS.filter((each) => !/openmetrics|prom3/.test(each))) {
     const recorded = readRecordedBody(path).toString('latin1');
     source.answer = reply(Buffer.from(recorded, 'latin1'));
+    // A read of the last program's page that is still under way would be taken for one of this program's.
+    await scrape(port);
     await main.start();
     await logged('"main is running');
     await scrapeUntil(port, 'main alive', (text) => readValue(text, 'lastscrape_main_ended') === 0);
-    await post(port);
+    await scrape(port);
     // The second half of its families is gone, cut at the header of one.
     const heads = [...recorded.matchAll(/^# (?:HELP|TYPE) /gm)].map((found) => found.index);
     const cut = heads.find((at) => at > recorded.length / 2 && recorded.startsWith('# HELP', at)) ?? recorded.length;
@@ -138,14 +140,6 @@ test('after the end, with families that have vanished: only headers without samp
     source.answer = reply(Buffer.from(recorded.slice(0, cut), 'latin1'));
     const { bytes } = await scrape(port);
     const text = bytes.toString('latin1').replace(OWN, '');
-    const again = await post(port);
-    // What a program asked to keep is served before the next program's page.
-    await scrape(port);
-    if (again.status !== 200) {
-      // What cannot be read is passed on while main lives, and kept never.
-      assert.match(path, /openmetrics/);
-      continue;
-    }
     assert.deepEqual(listSamples(text), listSamples(recorded), path);
     assert.equal(text.slice(0, cut), recorded.slice(0, cut));
     if (promtool !== undefined) assertChecked(promtool, Buffer.from(recorded, 'latin1'), bytes, path);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { keepSource } from '../../src/front/kept-source.ts';
@@ -9,6 +10,7 @@ import { readWhole, type Source, type SourceRead } from '../../src/front/sources
 import { makeFailedReading, REFUSED } from '../../src/observe/exporter.ts';
 import { openBody } from '../../src/snapshot/body.ts';
 import { readPieces } from '../support/pieces.ts';
+import { readValue } from './source.ts';
 
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 0 };
 const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
@@ -30,7 +32,10 @@ function answer([text, up = 1, finishedCount = null, mayBeCut = false]: Answer):
   const scrapes = finishedCount === null ? null : { finishedCount, inFlightCount: 1 };
   const reading = {
     observation: { kind: 'answered', scrapes, totals: NO_TOTALS },
-    metric: (name: string) => ({ kind: 'value' as const, value: name === 'locust_up' ? up : 1 }),
+    metric: (name: string) => ({
+      kind: 'value' as const,
+      value: name === 'locust_up' ? up : (readValue(text, name) ?? 1),
+    }),
     hasRequests: false,
     ...(mayBeCut && { mayBeCut }),
   } as const;
@@ -167,3 +172,19 @@ for (const [how, finishedCount] of [
     assert.equal(await read(), 'a 2\n');
   });
 }
+
+test('keepSource() owes the page of a call as it was, not with what the next program answers before it is seen alive', async () => {
+  const { kept, take } = openScene();
+  kept.takeView(LIVING);
+  await take(['extracted 1\nprocess_start_time_seconds 5\n']);
+  kept.addCall([7], 0);
+  kept.takeView(ENDED);
+  await take(['loaded 1\nprocess_start_time_seconds 6\n']);
+  kept.takeView(LIVING);
+  await take(['loaded 2\nprocess_start_time_seconds 6\n']);
+  const called = await kept.findCalled(7, TEXT_ACCEPT, true);
+  assert.equal(
+    called && String(await readPieces(called.snapshot.body.read())),
+    'extracted 1\nprocess_start_time_seconds 5\n',
+  );
+});
