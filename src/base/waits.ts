@@ -1,18 +1,26 @@
 // Time as a parameter, so that tests can run it at will; and every way to wait: for work or an event, until a
 // time limit or a signal comes first. Only the wait ends then, not the work.
 
-export type Clock = Readonly<ReturnType<typeof openClock>>;
+/**
+ * Time as a part is handed it.
+ *
+ *     const cancel = clock.after(500, () => retry(clock.nowMs()));
+ */
+export type Clock = {
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  /** Calls back once after `ms`, of a timer's span at most; returns how to cancel that. */
+  readonly after: (ms: number, callback: () => void) => () => void;
+};
 
 /** The longest span of a timer of Node is 2^31 - 1 ms; `openClock` adds one. */
 const TIMER_MAX_MS = 2_147_483_646;
 
 /** Opens a clock on the timers of Node. */
-export function openClock({ nowMs }: { readonly nowMs: () => number }) {
+export function openClock({ nowMs }: Pick<Clock, 'nowMs'>): Clock {
   return {
-    /** Monotonic. */
     nowMs,
-    /** Calls back once after `ms`; returns how to cancel that. */
-    after(ms: number, callback: () => void): () => void {
+    after(ms, callback) {
       // A timer of Node may come up to 1 ms early: never before the limit.
       const timer = setTimeout(callback, Math.ceil(ms) + 1);
       return () => clearTimeout(timer);

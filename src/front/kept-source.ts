@@ -28,6 +28,7 @@ import {
   takePage,
   takeUse,
 } from '../decide/serve/pages.ts';
+import type { Wanted } from '../decide/serve/reads.ts';
 import {
   beginSource,
   findVanishedFate,
@@ -36,6 +37,7 @@ import {
   type MainView,
   type SourceKind,
   type SourceResult,
+  type SourceState,
   takeAnswer,
   takeLastCall,
   takeOlderAnswer,
@@ -68,7 +70,41 @@ export type Called = { readonly number: number; readonly snapshot: Snapshot };
 export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
 
 /** A source whose answers are kept: a page for each Accept in use. */
-export type KeptSource = Source<KeptAnswer> & Omit<ReturnType<typeof openPages>, 'keep' | 'takeFailed' | 'takeRefused'>;
+export type KeptSource = Source<KeptAnswer> & KeptPages;
+
+/**
+ * What is kept of a source, and known of it.
+ *
+ *     const accept = pages.choose(request.accept);
+ *     const snapshot = await pages.newest(accept);   // null: nothing was kept in that format
+ */
+export type KeptPages = {
+  /** The formats to read, and to serve, for who accepts these. */
+  readonly choose: (accept: string) => string;
+  readonly state: () => SourceState;
+  /** Why the newest read that failed did; null: none has, or textfiles are not there yet. */
+  readonly unreadWhy: () => string | null;
+  readonly takeView: (view: MainView) => void;
+  /** A scraper asks for these formats. */
+  readonly use: (accept: string) => void;
+  /** A program has asked for its page to be kept, until these scrapers have had it. */
+  readonly addCall: (livingIds: readonly number[], calledAtMs: number) => void;
+  /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
+  readonly findCalled: (scraperId: number, accept: string, isReplaced: boolean) => Promise<Called | null>;
+  readonly isOwed: (scraperId: number) => boolean;
+  readonly hasPutAside: () => boolean;
+  /** The scraper has had the page of that call; null: the newest page. */
+  readonly takeCalled: (number: number | null, scraperId: number) => void;
+  readonly keepLiving: (livingIds: readonly number[]) => void;
+  /** What polls ask for, one after the other. */
+  readonly wanted: () => readonly Wanted[];
+  /** What is pushed was read before main ended, and what was served after it. */
+  readonly isBehind: () => boolean;
+  /** The Accept of each page that is kept. */
+  readonly kept: () => readonly string[];
+  /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
+  readonly newest: (accept?: string) => Promise<Snapshot | null>;
+};
 
 /** What a kept source needs. */
 export type KeepParts = {
@@ -118,8 +154,17 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
   return { ...source, ...kept, read: (signal, accept) => read(signal, accept) };
 }
 
-/** What is kept of a source, and known of it. */
-function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metricNames, findMoment }: KeepParts) {
+/** What reads alone tell it. */
+type KeptReads = {
+  readonly keep: (body: Body, reading: ExporterReading, readAt: Moment, accept: string) => Promise<Kept>;
+  readonly takeFailed: (accept: string, why: string) => void;
+  readonly takeRefused: () => void;
+};
+
+function openPages(
+  hasFormats: boolean,
+  { kind, pollMs, isTextWanted, log, metricNames, findMoment }: KeepParts,
+): KeptPages & KeptReads {
   let state = beginSource(kind);
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
   const newest = async (accept?: string) => (await findPage(pages, accept)?.store.newest()) ?? null;
@@ -177,7 +222,6 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       unreadWhy = why;
       take(takeFailure(pages, accept));
     },
-    /** Why the newest read that failed did; null: none has, or textfiles are not there yet. */
     unreadWhy: () => unreadWhy,
     /** It may be main, and have ended: what vanished shortly before is served, until it answers again. */
     takeRefused(): void {
@@ -186,17 +230,15 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       calls.end();
       takeVanished('restored');
     },
-    takeView(view: MainView): void {
+    takeView(view) {
       const fate = findVanishedFate(state.view, view, state.kind);
       state = takeView(state, view);
       if (fate !== null) takeVanished(fate);
     },
-    /** A scraper asks for these formats. */
-    use(accept: string): void {
+    use(accept) {
       if (hasFormats && choose(accept) === accept) take(takeUse(pages, accept, nowMs()));
     },
-    /** A program has asked for its page to be kept, until these scrapers have had it. */
-    addCall(livingIds: readonly number[], calledAtMs: number): void {
+    addCall(livingIds, calledAtMs) {
       calls.add(livingIds);
       state = takeLastCall(state, calledAtMs);
     },
@@ -205,13 +247,9 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     hasPutAside: calls.hasPutAside,
     takeCalled: calls.take,
     keepLiving: calls.keepLiving,
-    /** What polls ask for, one after the other. */
     wanted: () => listWanted(pages, nowMs(), isLiving()),
-    /** What is pushed was read before main ended, and what was served after it. */
-    isBehind: (): boolean => isBehind(findPage(pages)?.readAtMs ?? null, state),
-    /** The Accept of each page that is kept. */
-    kept: (): readonly string[] => listKept(pages).map(({ accept }) => accept),
-    /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
+    isBehind: () => isBehind(findPage(pages)?.readAtMs ?? null, state),
+    kept: () => listKept(pages).map(({ accept }) => accept),
     newest,
   };
 }
@@ -259,7 +297,10 @@ const NOT_KEPT = {
   tooLarge: notKept('failed', 'with what has vanished from it, it is too large'),
   notUsed: notKept('ignored', 'no page of its format is kept'),
   ignored: notKept('ignored', 'the source was restarted after main ended, and counts from 0'),
-  provisional: notKept('failed', 'it has no length and lacks families of the one before, so that it may be cut'),
+  provisional: notKept(
+    'failed',
+    'it has no length and is missing metrics that the previous answer had, so it may be cut',
+  ),
 };
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };
