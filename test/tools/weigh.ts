@@ -44,8 +44,10 @@ export function weigh(): readonly Weight[] {
     .filter(({ path }) => path.endsWith('.ts'))
     .toSorted((one, other) => other.count - one.count)[0];
   const sources = countLines(['src']);
+  const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
-    { name: 'src/: lines', is: sum(sources), most: 23_550, plan: 18_000 },
+    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_100, plan: 18_000 },
+    { name: 'the keeper and its rules: lines', is: sum(keeper), most: 1_466, plan: 1_200 },
     { name: 'src/: files', is: sources.length, most: 163, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
     { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },
@@ -59,7 +61,12 @@ export function weigh(): readonly Weight[] {
     },
     { name: 'src/: most `let` in one function', is: busiest?.letCount ?? 0, most: 5, where: busiest?.place ?? '' },
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
-    { name: 'test/: lines of TypeScript', is: sum(countLines(['test/*.ts'])), most: 52_300, plan: 45_000 },
+    {
+      name: 'test/ without the keeper: lines of TypeScript',
+      is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])),
+      most: 51_050,
+      plan: 45_000,
+    },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
