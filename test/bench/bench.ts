@@ -1,6 +1,7 @@
 // What lastscrape costs and brings, next to what people have instead (`npm run bench`, 20 minutes; needs the
 // binary, and what test/pods needs): tables and figures in image/figures and the pages. --short, for CI: 4
-// minutes, writes nothing; --front, --main, --keeper: only these. Fails when a judged figure is 25 % above its budget.
+// minutes, writes nothing; --front, --main, --keeper: only these. Fails when a judged figure is 25 % above its budget,
+// with --short in two measurements: another program may have had the processor during one.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -77,14 +78,25 @@ if (missing.length > 0) {
   process.stderr.write(`Cannot measure: programs are missing; install ${missing.join('; ')}\n`);
   process.exitCode = 1;
 } else {
-  const budgets = [
-    ...(isAll ? await bench(subject) : []),
-    ...(options.front || isAll ? await benchFront(subject) : []),
-    ...(options.main || isAll ? await benchMain(subject) : []),
-    ...(options.keeper || isAll ? await benchKeeper(subject) : []),
-  ];
+  const broken: Budget[] = [];
+  for (const measure of [
+    ...(isAll ? [bench] : []),
+    ...(options.front || isAll ? [benchFront] : []),
+    ...(options.main || isAll ? [benchMain] : []),
+    ...(options.keeper || isAll ? [benchKeeper] : []),
+  ]) {
+    const first = listBroken(await measure(subject));
+    if (first.length === 0) continue;
+    tellBroken(first);
+    const again = options.short ? listBroken(await measure(subject)) : first;
+    broken.push(...again.filter(({ name }) => first.some((one) => one.name === name)));
+  }
   if (!options.short) writeFigures();
-  process.exitCode = tellBroken(budgets);
+  if (broken.length > 0) {
+    process.stderr.write('FAILED by these budgets:\n');
+    tellBroken(broken);
+    process.exitCode = 1;
+  }
 }
 
 /** All but the front and what main pays. @returns its budgets */
@@ -132,13 +144,15 @@ function record(file: string, parts: readonly string[]): void {
   writeFileSync(join(FIGURES, file), `${tables}\n`);
 }
 
-/** Tells of ratios that are exceeded by too much. @returns the exit code */
-function tellBroken(budgets: readonly Budget[]): number {
-  const broken = budgets.filter(({ isJudged, measured = 0, most }) => isJudged && measured > most * RATIO_SLACK);
+/** Ratios that are exceeded by too much. */
+function listBroken(budgets: readonly Budget[]): readonly Budget[] {
+  return budgets.filter(({ isJudged, measured = 0, most }) => isJudged && measured > most * RATIO_SLACK);
+}
+
+function tellBroken(broken: readonly Budget[]): void {
   for (const { name, measured = 0, most } of broken) {
     process.stderr.write(`${name} is ${measured.toFixed(2)}; at most ${most}, and 25 % more for a busy machine\n`);
   }
-  return broken.length === 0 ? 0 : 1;
 }
 
 function listBudgets({
