@@ -11,7 +11,7 @@ import type { Since } from './finding.ts';
 import { quoteText, readName, readTime } from './words.ts';
 
 export type ContainerFacts = ReturnType<typeof readContainer>;
-export type Ended = NonNullable<ReturnType<typeof readEnded>>;
+type Ended = NonNullable<ReturnType<typeof readEnded>>;
 
 export function sinceStart({ name, running }: ContainerFacts): Since {
   return { atMs: running?.sinceMs ?? null, what: `${name} was started` };
@@ -49,7 +49,6 @@ export function readContainer(spec: Json, status: Json, isInit: boolean, done: R
     ended,
     /** The end before this state. */
     lastEnded: readEnded(at(status, 'lastState')['terminated']),
-    restartCount: toNumber(status['restartCount'], 0),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Json } from '../base/json.ts';
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import type { Explanation, Finding, Reasons } from './finding.ts';
-import { eventsCommand } from './lines.ts';
+import { describeCommand } from './lines.ts';
 import { describeDisruption, describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
@@ -108,7 +108,7 @@ export const POD_REASONS = {
         summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
         since: created,
         why: `Its phase is ${phase || 'unknown'}${open}.`,
-        see: eventsCommand(pod, 'pod'),
+        see: describeCommand(pod, 'pod'),
       };
     },
   },

@@ -26,12 +26,10 @@ export function logsCommand(pod: PodFacts, container: string, more = '--tail=20'
   return { what: 'its log', line };
 }
 
-/** The events of an object, which its JSON does not have. */
-export function eventsCommand(object: Named, kind: 'pod' | 'job'): Command {
-  return {
-    what: 'its events, which the JSON does not have',
-    line: kubectl(object, `events --for=${kind}/${quoteShell(object.name)}`),
-  };
+/** What kubectl says of an object, with its events, which its JSON does not have. */
+export function describeCommand(object: Named, kind: 'pod' | 'job'): Command {
+  const line = kubectl(object, `describe ${kind} ${quoteShell(object.name)}`);
+  return { what: 'more, and its events, which the JSON does not have', line };
 }
 
 /** A change of the pod's manifest: what to do, where, and its effect. @param lines null: nothing to paste */

@@ -23,13 +23,11 @@ const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | '
   { state: 'unknown-beside-an-ended-one', proof: 'change' },
   { state: 'native-sidecar-deaf-to-term', proof: 'nothing' },
   { state: 'main-runs', proof: 'nothing' },
-  { state: 'restart-policy-always', proof: 'change' },
   { state: 'back-off', proof: 'nothing' },
   { state: 'image', proof: 'nothing' },
   { state: 'native-sidecar-not-started', proof: 'nothing' },
   { state: 'volume', proof: 'nothing' },
   { state: 'unschedulable', proof: 'nothing' },
-  { state: 'finalizer', proof: 'now' },
   { state: 'terminating', proof: 'nothing' },
   { state: 'succeeded', proof: 'nothing' },
   { state: 'lastscrape-holds', proof: 'nothing' },
@@ -37,8 +35,7 @@ const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | '
   { state: 'lastscrape-is-misconfigured', proof: 'nothing' },
   { state: 'lastscrape-could-not-stop-it', proof: 'nothing' },
   { state: 'lastscrape-was-not-asked-to', proof: 'nothing' },
-  { state: 'job-suspended', proof: 'now' },
-  { state: 'job-without-parallelism', proof: 'now' },
+  { state: 'job-suspended', proof: 'nothing' },
   { state: 'job-failed', proof: 'nothing' },
 ];
 

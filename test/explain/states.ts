@@ -40,7 +40,6 @@ export type ReachedObject = {
 
 type ReachedContainer = {
   readonly name: string;
-  readonly restartCount: number;
   readonly state: {
     readonly waiting?: { readonly reason?: string };
     readonly running?: object;
@@ -123,55 +122,12 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       job('long', [main(forEver), run('cloud-sql-proxy', forEver)]),
       isRunning('main', 'cloud-sql-proxy'),
     ),
-    state(
-      'restart-policy-always',
-      'restartedAlways main',
-      pod('once', [main('sleep 1; exit 0')], { restartPolicy: 'Always' }),
-      isWaiting('main', 'CrashLoopBackOff'),
-    ),
     // Restarts in place count; at the limit the Job deletes the pod.
     state(
       'back-off',
-      'backOff main',
+      'notStarted main',
       withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), { backoffLimit: 20 }),
       isWaiting('main', 'CrashLoopBackOff'),
-    ),
-    state(
-      'back-off-out-of-memory',
-      'backOff main',
-      pod(
-        'hungry',
-        [
-          {
-            ...main('tail /dev/zero'),
-            resources: { limits: { memory: '32Mi' } },
-          },
-        ],
-        { restartPolicy: 'OnFailure' },
-      ),
-      isWaiting('main', 'CrashLoopBackOff'),
-    ),
-    state(
-      'replica',
-      'meantToRun web',
-      {
-        apiVersion: 'apps/v1',
-        kind: 'Deployment',
-        metadata: { name: 'web' },
-        spec: {
-          selector: { matchLabels: { app: 'web' } },
-          template: { metadata: { labels: { app: 'web' } }, spec: { containers: [run('web', forEver)] } },
-        },
-      },
-      isRunning('web'),
-    ),
-    state(
-      'native-sidecar-fails',
-      'mainRuns main, nativeFails log-agent',
-      job('crashing', [main('sleep 600')], {
-        initContainers: [run('log-agent', 'sleep 1; exit 1', { restartPolicy: 'Always' })],
-      }),
-      isWaiting('log-agent', 'CrashLoopBackOff'),
     ),
     state(
       'main-could-not-be-started',
@@ -189,22 +145,10 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       isWaiting('main', 'ImagePullBackOff'),
     ),
     state(
-      'command',
-      'backOff main',
-      pod('misspelt', [{ ...main(), command: ['/bin/no-such-program'] }], { restartPolicy: 'OnFailure' }),
-      (object) => isWaiting('main', 'CrashLoopBackOff')(object) || isWaiting('main', 'RunContainerError')(object),
-    ),
-    state(
       'init-runs',
       'initRuns wait',
       job('wait-for-db', [main()], { initContainers: [run('wait', forEver)] }),
       isRunning('wait'),
-    ),
-    state(
-      'init-back-off',
-      'backOff prepare',
-      pod('init-fails', [main()], { restartPolicy: 'OnFailure', initContainers: [run('prepare', 'sleep 1; exit 1')] }),
-      isWaiting('prepare', 'CrashLoopBackOff'),
     ),
     state(
       'native-sidecar-not-started',
@@ -236,7 +180,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     // The end.
     state(
       'finalizer',
-      'finalizer',
+      'deleted',
       pod('guarded', [main()], {}, { finalizers: ['example.com/archive'] }),
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
       { deleteWhen: ({ status }) => status?.phase === 'Succeeded' },
@@ -353,38 +297,18 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       withJob(job('paused', [main()]), { suspend: true }),
       hasCondition('Suspended', 'True'),
     ),
-    state(
-      'job-without-parallelism',
-      'noParallelism',
-      withJob(job('zero', [main()]), { parallelism: 0 }),
-      ({ status }) => status?.active === 0 || (status !== undefined && 'ready' in status),
-    ),
     state('job-runs', 'podsRun', job('busy', [main(forEver)]), ({ status }) => status?.active === 1),
     state(
       'job-retries',
-      'retries',
+      'noPods',
       withJob(job('retry', [main('exit 1')]), { backoffLimit: 6 }),
       ({ status }) => (status?.failed ?? 0) >= 2 && (status?.active ?? 0) === 0,
-    ),
-    state(
-      'job-cannot-make-pods',
-      'noPods',
-      job('refused', [main()], { serviceAccountName: 'missing' }),
-      ({ status }) => status !== undefined && 'uncountedTerminatedPods' in status,
     ),
     state(
       'job-failed',
       '',
       withJob(job('given-up', [main('exit 1')]), { backoffLimit: 0 }),
       hasCondition('Failed', 'True'),
-    ),
-    state(
-      'job-ignores-failures',
-      'ignoredFailures',
-      withJob(job('patient', [main('exit 42')]), {
-        podFailurePolicy: { rules: [{ action: 'Ignore', onExitCodes: { operator: 'In', values: [42] } }] },
-      }),
-      ({ status }) => status?.terminating === 0 && status.active === undefined,
     ),
     state(
       'job-deadline',

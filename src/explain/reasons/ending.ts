@@ -2,9 +2,8 @@
 
 import { at, isObject } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
-import type { ContainerFacts } from '../container.ts';
-import type { Change, Command, Found, Reasons, Since } from '../finding.ts';
-import { changePod, kubectl, specLines, toLines } from '../lines.ts';
+import type { Change, Command, Reasons } from '../finding.ts';
+import { changePod, describeCommand, specLines } from '../lines.ts';
 import { describeDisruption, describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { addOthers, formatAge, formatTime, quoteShell, quoteText } from '../words.ts';
 
@@ -17,34 +16,21 @@ const SHORT_GRACE_SECONDS = 10;
 
 /** The rows of a pod that is being deleted. */
 export const DELETED_REASONS: Reasons<PodFacts> = {
-  nodeSilent: (pod, nowMs) => {
-    const [first] = findRunning(pod);
-    if (first === undefined || !isLate(pod, nowMs)) return null;
-    const node = quoteText(pod.nodeName);
-    const what = 'Bring the node back, or remove it from the cluster: its pods go then.';
-    return keepsPod(first, pod, ` from going: its node ${node} should have killed it and has not confirmed that`, {
-      isStuck: true,
-      since: graceOver(pod),
-      why: 'The node may be down or cut off; only its kubelet knows that a container has ended.',
-      change: { what, in: 'object', lines: null },
-      see: nodeCommand(pod),
-      now: {
-        what: 'forget the pod, if the node is gone for good (its programs may still run there)',
-        line: kubectl(pod, `delete pod ${quoteShell(pod.name)} --grace-period=0 --force`),
-      },
-    });
-  },
   terminating: (pod, nowMs) => {
-    const [first, ...more] = findRunning(pod);
-    if (first === undefined || pod.deletedByMs === null || isLate(pod, nowMs)) return null;
+    const [first, ...more] = pod.containers.filter(({ running }) => running !== null);
+    if (first === undefined || pod.deletedByMs === null) return null;
     const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
     const hooks = joinNames(hooked.map(({ name }) => name));
     const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
     const disruption = describeDisruption(pod).replace(/\.$/, '');
     const asked = hooked.includes(first) ? 'was asked to end' : 'got SIGTERM';
-    const because = `: it ${asked} and still runs; killed at ${formatTime(pod.deletedByMs)}`;
+    const isLate = nowMs > pod.deletedByMs + LATE_MS;
+    const until = formatTime(pod.deletedByMs);
+    const because = isLate
+      ? `: its node should have killed it at ${until}, and has not confirmed that`
+      : `: it ${asked} and still runs; killed at ${until}`;
     return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
-      isStuck: false,
+      isStuck: isLate,
       since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
       why: [
         ...(disruption === '' ? [] : [`It was not deleted by a person: ${disruption}.`]),
@@ -54,45 +40,29 @@ export const DELETED_REASONS: Reasons<PodFacts> = {
           : `The preStop hook of ${hooks} runs before the SIGTERM, in the same grace.`,
         ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
       ].join(' '),
-      change: shortenGrace(pod, pod.deletionGraceMs, hooks === '' ? 'Handle' : 'End the hook soon and handle'),
+      ...(isLate
+        ? { see: nodeCommand(pod) }
+        : { change: shortenGrace(pod, pod.deletionGraceMs, hooks === '' ? 'Handle' : 'End the hook soon and handle') }),
     });
   },
-  finalizer: (pod) => {
-    const { finalizers } = pod;
-    if (finalizers.length === 0 || findRunning(pod).length > 0) return null;
+  deleted: (pod) => {
+    if (pod.containers.some(({ running }) => running !== null)) return null;
+    const { finalizers, deletedByMs } = pod;
+    const names = joinNames(finalizers.map((each) => quoteText(each)));
     const isJobs = finalizers.every((name) => name === JOB_FINALIZER);
     const program = isJobs ? 'the Job controller' : 'the program that set it';
-    return { isStuck: isJobs ? null : true, since: graceOver(pod), ...removeFinalizers(pod, 'pod', program) };
-  },
-  deleted: (pod) => {
-    if (pod.finalizers.length > 0 || findRunning(pod).length > 0) return null;
-    const see = { what: 'whether it is still there', line: kubectl(pod, `get pod ${quoteShell(pod.name)}`) };
-    const summary = `Nothing keeps ${describePod(pod)}: it is deleted and goes any moment`;
-    const why = 'No container runs, and it has no finalizer.';
-    return { isStuck: false, summary, since: graceOver(pod), why, see };
+    return {
+      isStuck: names === '' ? false : isJobs ? null : true,
+      summary:
+        names === ''
+          ? `Nothing keeps ${describePod(pod)}: it is deleted and goes any moment`
+          : `The finalizer ${names} keeps ${describePod(pod)}, which is deleted: ${program} must remove it`,
+      since: { atMs: deletedByMs, what: 'its grace was over' },
+      why: 'No container of it runs.',
+      see: describeCommand(pod, 'pod'),
+    };
   },
 };
-
-/** What keeps a deleted object, and how its finalizers are removed. @param program that removes them */
-export function removeFinalizers(
-  object: Pick<PodFacts, 'namespace' | 'name' | 'finalizers'>,
-  kind: 'pod' | 'Job',
-  program: string,
-): Pick<Found, 'summary' | 'why' | 'change' | 'now'> {
-  const { namespace, name, finalizers } = object;
-  const names = joinNames(finalizers.map((each) => quoteText(each))) || 'nothing';
-  const patch = `patch ${kind.toLowerCase()} ${quoteShell(name)} --type=merge --patch='{"metadata":{"finalizers":null}}'`;
-  return {
-    summary: `The finalizer ${names} keeps ${kind} ${namespace}/${name}, which is deleted: ${program} must remove it`,
-    why: `Only the object is left, until ${program} has done its work.`,
-    change: {
-      what: 'Find out whether that program still runs. If it is gone for good, remove the finalizer:',
-      in: 'object',
-      lines: toLines('metadata:', '  finalizers: null   # removes all of them'),
-    },
-    now: { what: 'the same as a command', line: kubectl(object, patch) },
-  };
-}
 
 /** The row of native sidecars that outlive main. */
 export const NATIVE_REASONS: Reasons<PodFacts> = {
@@ -126,16 +96,4 @@ function shortenGrace(pod: PodFacts, graceMs: number, verb: string): Change {
 
 function nodeCommand({ nodeName }: PodFacts): Command {
   return { what: 'what its node says', line: `kubectl get node ${quoteShell(nodeName)}` };
-}
-
-function graceOver({ deletedByMs }: PodFacts): Since {
-  return { atMs: deletedByMs, what: 'its grace was over' };
-}
-
-function findRunning({ containers }: PodFacts): readonly ContainerFacts[] {
-  return containers.filter(({ running }) => running !== null);
-}
-
-function isLate({ deletedByMs }: PodFacts, nowMs: number): boolean {
-  return deletedByMs !== null && nowMs > deletedByMs + LATE_MS;
 }

@@ -2,29 +2,24 @@
 // explained of the pods. Pure.
 
 import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
-import type { Change, Command, Explanation, Found, Reasons } from '../finding.ts';
-import { eventsCommand, kubectl, specLines } from '../lines.ts';
+import type { Change, Command, Explanation, Reasons } from '../finding.ts';
+import { describeCommand, kubectl, specLines } from '../lines.ts';
 import { findCondition, readMetadata } from '../pod.ts';
-import { formatAge, quoteShell, quoteText, readName, readTime } from '../words.ts';
-import { removeFinalizers } from './ending.ts';
-
-/** A Job's pauses (pkg/controller/job/backoff_utils.go): 10 s, doubled each time, up to 10 minutes. */
-const FIRST_PAUSE_MS = 10_000;
-const LONGEST_PAUSE_MS = 600_000;
-/** Within that time a controller that works has made the first pod. */
-const SOON_MS = 10_000;
+import { formatAge, quoteShell, quoteText, readTime } from '../words.ts';
 
 /** The rows, the first that finds something counts. */
 export const JOB_REASONS: Reasons<JobFacts> = {
   jobDeleted: (job) => {
     if (job.deletedAtMs === null) return null;
-    const since = { atMs: job.deletedAtMs, what: 'it was deleted' };
-    const see = podsCommand(job);
-    if (!job.finalizers.includes('foregroundDeletion')) {
-      return { isStuck: null, since, see, ...removeFinalizers(job, 'Job', 'the program that set it') };
-    }
-    const summary = `${describeJob(job)} is deleted, and goes when its pods are gone`;
-    return { isStuck: false, summary, since, why: 'It was deleted with its pods first (foreground).', see };
+    const isForeground = job.finalizers.includes('foregroundDeletion');
+    const names = job.finalizers.map((each) => quoteText(each)).join(', ') || 'nothing';
+    return {
+      isStuck: isForeground ? false : null,
+      summary: `${describeJob(job)} is deleted, and goes when ${isForeground ? 'its pods are gone' : 'its finalizer is removed'}`,
+      since: { atMs: job.deletedAtMs, what: 'it was deleted' },
+      why: `Its finalizers: ${names}.`,
+      see: podsCommand(job),
+    };
   },
   jobEnds: (job) => {
     const condition =
@@ -49,20 +44,8 @@ export const JOB_REASONS: Reasons<JobFacts> = {
       summary: `${describeJob(job)} makes no pods: it is suspended`,
       since: { atMs: readTime(condition?.['lastTransitionTime']) ?? job.created.atMs, what: 'it was suspended' },
       why: 'spec.suspend is true; a queue such as Kueue sets it until there is room.',
-      ...setField(job, 'Unless a queue decides, set', 'suspend', false),
+      change: changeJob('Unless a queue decides, set', 'suspend: false'),
     };
-  },
-  managedByAnother: (job) => {
-    if (job.managedBy === null) return null;
-    const summary = `${describeJob(job)} is run by ${job.managedBy}, not by Kubernetes: only that program knows why it is not over`;
-    const why = 'spec.managedBy names that program, and cannot be changed later.';
-    return { isStuck: null, summary, since: job.created, why, see: eventsCommand(job, 'job') };
-  },
-  noParallelism: (job) => {
-    if (job.parallelism !== 0 || job.activeCount > 0) return null;
-    const summary = `${describeJob(job)} makes no pods: its parallelism is 0`;
-    const why = 'parallelism is how many pods may run at a time.';
-    return { isStuck: true, summary, since: job.created, why, ...setField(job, 'Set', 'parallelism', 1) };
   },
   podsRun: (job) => {
     const { activeCount, terminatingCount, completions, succeededCount, failedCount, backoffLimit, started } = job;
@@ -77,49 +60,25 @@ export const JOB_REASONS: Reasons<JobFacts> = {
       summary: `${describeJob(job)} is not over: ${pods}, and a pod keeps it`,
       since: started,
       why: `Why the pod is not over is in the pod's JSON, not in the Job's.${done}${failed}`,
-      change: setDeadline(job, 'Explain the pods, as below. To end it after an hour, whatever they do, set'),
+      change:
+        job.spec['activeDeadlineSeconds'] === undefined
+          ? changeJob(
+              'Explain the pods, as below. To end it after an hour, whatever they do, set',
+              'activeDeadlineSeconds: 3600',
+            )
+          : null,
       see: podsCommand(job),
     };
   },
-  retries: (job) => {
-    if (job.failedCount === 0) return null;
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (job.failedCount - 1), LONGEST_PAUSE_MS);
-    const cronJob = job.cronJob === null ? '' : `, also in CronJob ${job.cronJob}`;
-    return {
-      isStuck: false,
-      summary: `${describeJob(job)} is not over: ${countPods(job.failedCount)} failed, and it tries again after a pause of about ${formatAge(pauseMs)}`,
-      since: job.started,
-      why: `It gives up when more than ${job.backoffLimit} have failed (backoffLimit). Their logs say why they fail.`,
-      change:
-        job.backoffLimit === 0
-          ? null
-          : changeJob(`Fix the program. To fail at the first failure${cronJob}, set`, 'backoffLimit', 0),
-      see: {
-        what: 'the log of the newest one',
-        line: kubectl(job, `logs job/${quoteShell(job.name)} --all-containers --tail=20`),
-      },
-    };
-  },
-  ignoredFailures: (job, nowMs) => {
-    const rules = toObjects(at(job.spec, 'podFailurePolicy')['rules']);
-    if (isYoung(job, nowMs) || !rules.some(({ action }) => action === 'Ignore')) return null;
+  noPods: (job) => {
+    const { failedCount, backoffLimit, started } = job;
+    const failed = failedCount === 0 ? '' : ` ${failedCount} failed; it gives up when more than ${backoffLimit} have.`;
     return {
       isStuck: null,
-      summary: `${describeJob(job)} has no pod now, and none that counts as failed: its podFailurePolicy may ignore their failures`,
-      since: job.started,
-      why: 'An ignored failure does not count for backoffLimit: the Job tries again after a pause, without end. If it has made no pods at all, something refuses them, and its events say what.',
-      change: setDeadline(job, 'Fix the program. To end it after an hour, whatever its pods do, set'),
-      see: podsCommand(job),
-    };
-  },
-  noPods: (job, nowMs) => {
-    const isNew = isYoung(job, nowMs);
-    return {
-      isStuck: isNew ? false : null,
-      summary: `${describeJob(job)} ${isNew ? 'has just been created, and has no pods yet' : 'has no pods: something seems to refuse them'}`,
-      since: job.created,
-      why: 'The JSON does not show what: a quota, a policy, a webhook, a missing service account; or pods that are not counted yet.',
-      see: eventsCommand(job, 'job'),
+      summary: `${describeJob(job)} is not over, and no pod of it runs now`,
+      since: started,
+      why: `The JSON does not show what it waits for: a pause before it tries again, or what refuses its pods.${failed}`,
+      see: describeCommand(job, 'job'),
     };
   },
 };
@@ -143,11 +102,6 @@ export function describeJobEnd(job: JobFacts, nowMs: number): Pick<Explanation, 
   };
 }
 
-/** Whether its controller may not have come to it yet. */
-function isYoung({ started }: JobFacts, nowMs: number): boolean {
-  return nowMs - (started.atMs ?? nowMs) < SOON_MS;
-}
-
 function describeJob({ namespace, name }: JobFacts): string {
   return `Job ${namespace}/${name}`;
 }
@@ -157,20 +111,8 @@ function podsCommand(job: JobFacts): Command {
   return { what: 'what keeps its pods', line: `${kubectl(job, get)} | lastscrape explain` };
 }
 
-function changeJob(what: string, field: string, value: number | boolean): Change {
-  return { what: `${what} in the Job:`, in: 'job', lines: specLines(`${field}: ${value}`) };
-}
-
-/** A deadline; null: it has one. */
-function setDeadline({ spec }: JobFacts, what: string): Change | null {
-  return spec['activeDeadlineSeconds'] === undefined ? changeJob(what, 'activeDeadlineSeconds', 3600) : null;
-}
-
-/** A field of the Job's spec, as lines and as a command. */
-function setField(job: JobFacts, what: string, field: string, value: number | boolean): Pick<Found, 'change' | 'now'> {
-  const patch = JSON.stringify({ spec: { [field]: value } });
-  const line = kubectl(job, `patch job ${quoteShell(job.name)} --type=merge --patch='${patch}'`);
-  return { change: changeJob(what, field, value), now: { what: 'the same as a command', line } };
+function changeJob(what: string, line: string): Change {
+  return { what: `${what} in the Job:`, in: 'job', lines: specLines(line) };
 }
 
 function countPods(count: number, one = 'has', more = 'have'): string {
@@ -180,21 +122,15 @@ function countPods(count: number, one = 'has', more = 'have'): string {
 /** The facts of a Job. */
 type JobFacts = ReturnType<typeof readJobFacts>;
 
-const OWN_CONTROLLER = 'kubernetes.io/job-controller';
-
 /** The facts of an object of kind Job. */
 export function readJobFacts(root: Json) {
   const metadata = at(root, 'metadata');
   const spec = at(root, 'spec');
   const status = at(root, 'status');
-  const owner = toObjects(metadata['ownerReferences']).find(({ kind }) => kind === 'CronJob');
-  const managedBy = readName(spec['managedBy']);
   const startedAtMs = readTime(status['startTime']);
   const common = readMetadata(metadata);
   return {
     ...common,
-    /** The CronJob that makes it again and again; null: none. */
-    cronJob: owner === undefined ? null : readName(owner['name']),
     spec,
     started: startedAtMs === null ? common.created : { atMs: startedAtMs, what: 'it was started' },
     /** null: it is not being deleted. */
@@ -205,10 +141,7 @@ export function readJobFacts(root: Json) {
     failedCount: toNumber(status['failed'], 0),
     succeededCount: toNumber(status['succeeded'], 0),
     backoffLimit: toNumber(spec['backoffLimit'], 6),
-    parallelism: toNumber(spec['parallelism'], 1),
     /** null: as many as succeed. */
     completions: typeof spec['completions'] === 'number' ? spec['completions'] : null,
-    /** Another program runs it (spec.managedBy); null: Kubernetes does. */
-    managedBy: ['', OWN_CONTROLLER].includes(managedBy) ? null : managedBy,
   };
 }
