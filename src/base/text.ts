@@ -55,9 +55,9 @@ export function redactEntry(text: string): string {
   return redactUrl(entry.replace(ELSEWHERE, '$1/***'));
 }
 
-/** A URL of another host than loopback may be a chat tool's, whose path is its secret. */
+/** A URL of another host than loopback may be a chat tool's, whose path is its secret; the scheme may be missing. */
 const ELSEWHERE =
-  /^((?:[A-Za-z]+ +)?https?:\/\/(?!(?:\*\*\*@)?(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?\/)[^/\s]+)\/[^\s?]+/i;
+  /((?:(?<![a-z0-9+.-])(?!file:|locust\+)[a-z][a-z0-9+.-]*:\/\/(?!(?:\*\*\*@)?(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?\/)|(?<![^\s,;])(?=[\w.-]+\.[a-z]+[:/]))[^/\s]+)\/[^\s?]+/gi;
 
 /** Prints a URL without user, password and query. */
 export function redactHref({ protocol, host, pathname, search, username, password }: URL): string {

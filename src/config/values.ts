@@ -206,7 +206,7 @@ export function parsePushLabel(text: string): ParseResult<readonly [name: string
         'NAME=VALUE such as "job=checkout", with a name of letters, digits and "_" that does not begin with "__"',
     };
   }
-  if (/^(["']).*\1$/s.test(value)) return { problem: `written without quotes, as "${name}=${value.slice(1, -1)}"` };
+  if (/^(["']).*\1$/s.test(value)) return { problem: `written without quotes, as ${name}=…` };
   return { value: [name, value] };
 }
 

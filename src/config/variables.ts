@@ -249,7 +249,8 @@ export const ROWS = {
     default: 'none',
     meaning: 'labels to push with, `NAME=VALUE,…`; `namespace`, `pod` and `job` are added where they are known',
     // A header belongs into a file, and here its value is a secret too.
-    read: (text: string) => readListOrNone(text, parsePushLabel, (entry) => entry.replace(/^([\w-]+):.*/s, '$1: ***')),
+    read: (text: string) =>
+      readListOrNone(text, parsePushLabel, (entry) => entry.replace(/^([\w-]+ *[:=] *).+/s, '$1***')),
   },
   pushHeadersFile: filePath(
     'LASTSCRAPE_PUSH_HEADERS_FILE',

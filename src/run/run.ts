@@ -160,7 +160,7 @@ function planFields(config: Config): Readonly<Record<string, unknown>> {
     ttlSeconds: limits.ttlMs / 1000,
     quit: targets.length === 0 ? 'none' : targets.map(({ name }) => name).join(','),
     ...(handOver === null ? {} : { handOver: nameHandOver(config) }),
-    ...(push === null ? {} : { push: `${push.to}+${redactHref(push.url)}` }),
+    ...(push === null ? {} : { push: `${push.to}+${redactPath(push.url)}` }),
     ...(webhook === null ? {} : { webhook: redactPath(webhook) }),
     ...(isDryRun ? { dryRun: true } : {}),
   };

@@ -148,7 +148,9 @@ export async function findListeners(
   if (push !== null) {
     const labels = listLabels(await findIdentity(identity), pushLabels);
     const url = new URL(findKind(push.to).findPath(push.url, labels), push.url.origin);
-    listeners.push({ name: `push ${push.to}+${redactHref(url)}`, problems: await findProblems(pushDelivery) });
+    // What we add to it is no secret.
+    const shown = push.url.pathname === '/' ? redactHref(url) : redactPath(url);
+    listeners.push({ name: `push ${push.to}+${shown}`, problems: await findProblems(pushDelivery) });
   }
   if (webhook !== null) {
     listeners.push({ name: `webhook ${redactPath(webhook)}`, problems: await findProblems(webhookDelivery) });

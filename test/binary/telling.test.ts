@@ -105,7 +105,7 @@ test('secrets appear only in the requests, even where a receiver echoes them', a
   await using hook = await openHttp(echo);
   const { code, stdout, stderr, report } = await runToTheEnd(pod, {
     LASTSCRAPE_LOG_LEVEL: 'debug',
-    LASTSCRAPE_PUSH: `otlp+http://localhost:${gateway.port}/v1/metrics?key=s3cretKey`,
+    LASTSCRAPE_PUSH: `otlp+http://localhost:${gateway.port}/services/s3cretPush?key=s3cretKey`,
     LASTSCRAPE_PUSH_HEADERS_FILE: headersFile,
     LASTSCRAPE_WEBHOOK: `http://localhost:${hook.port}/services/s3cretPath`,
     LASTSCRAPE_WEBHOOK_HEADERS_FILE: headersFile,

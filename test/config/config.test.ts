@@ -197,11 +197,24 @@ const SECRET: readonly (readonly [name: string, value: string, shown: string, mu
     `NAME=VALUE such as "job=checkout", with a name of letters, digits and "_" that does not begin with "__"`,
   ],
   [
-    'PUSH',
-    'https://hooks.a.test/services/T0/s3cret',
-    'https://hooks.a.test/***',
-    '"pushgateway+", "remote-write+" or "otlp+" and an http: or https: URL, such as "pushgateway+http://pushgateway:9091", or "none"',
+    'PUSH_LABELS',
+    'X-Scope-OrgID=s3cret',
+    'X-Scope-OrgID=***',
+    `NAME=VALUE such as "job=checkout", with a name of letters, digits and "_" that does not begin with "__"`,
   ],
+  ['PUSH_LABELS', 'token="s3cret"', 'token=***', 'written without quotes, as token=…'],
+  ...[
+    ['https://hooks.a.test/services/T0/s3cret', 'https://hooks.a.test/***'] as const,
+    ['slack+https://hooks.a.test/services/T0/s3cret', 'slack+https://hooks.a.test/***'] as const,
+  ].map(
+    ([value, shown]) =>
+      [
+        'PUSH',
+        value,
+        shown,
+        '"pushgateway+", "remote-write+" or "otlp+" and an http: or https: URL, such as "pushgateway+http://pushgateway:9091", or "none"',
+      ] as const,
+  ),
   [
     'QUIT',
     'POST http://u:p@localhost:1/a;GET http://localhost:2/b',
