@@ -5,6 +5,7 @@ import { waitUnless } from './base/waits.ts';
 import {
   findSignalEntry,
   type Kinds,
+  listVariables,
   type Misconfigured,
   type OwnProcess,
   readConfig,
@@ -84,7 +85,15 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     return exitWith(EXIT.done);
   }
   if (option === '--check') return guard(host, printBug(host), () => checkInTime(host, kinds));
-  if (option === '--ready') return guard(host, printBug(host), () => awaitFront(host, kinds));
+  if (option === '--ready') {
+    const mayFail = !isOwnContainer(host.env, kinds);
+    const toCode = (code: number) => (mayFail ? code : EXIT.done);
+    return guard(
+      host,
+      (error) => toCode(printBug(host)(error)),
+      async () => exitWith(toCode(await awaitFront(host, kinds))),
+    );
+  }
   const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
   return guard(host, onBug, () => watchMain(host, kinds));
 }
@@ -116,19 +125,20 @@ async function checkInTime(host: Host, kinds: Kinds): Promise<Exit> {
   return { code: code ?? EXIT.interrupted, isUrgent: !isClosed };
 }
 
-/** `--ready`, until a signal. In a container whose mistakes must not stop main it never fails. */
-async function awaitFront(host: Host, kinds: Kinds): Promise<Exit> {
+/** `--ready`, until a signal. @returns the exit code */
+async function awaitFront(host: Host, kinds: Kinds): Promise<number> {
   const { first } = listenForSignals(host);
-  const own = { ...host, pod: openPodSource(host.env) };
-  const result = readConfig(host.env, kinds, own);
+  const result = readConfig(host.env, kinds, { ...host, pod: openPodSource(host.env) });
   const { findFrontProblem } = await import('./check/ready.ts');
   const problem = 'config' in result ? await findFrontProblem(result.config.front, first) : result.problems.join('\n');
-  if (problem === null) return exitWith(EXIT.done);
+  if (problem === null) return EXIT.done;
   host.stderr(`${problem}\n`);
-  const unreadable = 'config' in result ? [] : result.unreadable;
-  const mayFail =
-    !readReportSettings(host.env).isExitZero && findSignalEntry(host.env, unreadable, kinds, own) === null;
-  return exitWith(mayFail ? EXIT.misconfigured : EXIT.done);
+  return EXIT.misconfigured;
+}
+
+/** Whether lastscrape runs here too: then --ready is its hook, whose failure would keep main from starting. */
+function isOwnContainer(env: Host['env'], kinds: Kinds): boolean {
+  return listVariables(kinds).some(({ name }) => name !== 'LASTSCRAPE_FRONT' && env[name] !== undefined);
 }
 
 /** Prints what a run would do, or what is wrong. @returns the exit code */

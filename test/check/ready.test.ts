@@ -3,10 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { parse } from 'yaml';
 import { findFrontProblem } from '../../src/check/ready.ts';
 import { listVariables } from '../../src/config/config.ts';
 import type { SignalName } from '../../src/decide/model.ts';
@@ -24,7 +26,7 @@ function openHost(env: Env, argv: readonly string[] = []) {
   const said = Promise.withResolvers<void>();
   const out = { stderr: '', signal: (_: SignalName): void => {} };
   const host: Host = {
-    env: { LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'), ...env },
+    env: argv.length > 0 ? env : { LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'), ...env },
     argv,
     stdin: () => assert.fail('stdin is not read'),
     stdout: () => said.resolve(),
@@ -73,15 +75,28 @@ async function findObstacle(env: Env): Promise<string | null> {
   return code === 0 ? null : `--ready ended with ${code}: ${ready.out.stderr}`;
 }
 
-/** What the policies and manifests set. */
-async function readGivenVariables(): Promise<Env> {
-  return {
-    LASTSCRAPE_METRICS_URL: 'http://localhost:1/metrics',
-    LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}`,
-    LASTSCRAPE_DONE_WHEN: 'sigterm',
-    LASTSCRAPE_POLL: '250ms',
-    LASTSCRAPE_TERMINATION_GRACE: '95s',
-  };
+const DEPLOY = new URL('../../deploy/', import.meta.url);
+/** Manifests in which lastscrape is a native sidecar. */
+const MANIFESTS = ['migrate/sleep.yaml', 'migrate/pushgateway.yaml', 'job/front/job.yaml'];
+
+/** What the policy for labelled Jobs sets, or a manifest. */
+async function readGivenVariables(manifest: string | null = null): Promise<Env> {
+  const port = await findFreePort();
+  const own = { LASTSCRAPE_METRICS_URL: `http://localhost:${port + 1}/metrics`, LASTSCRAPE_FRONT: `127.0.0.1:${port}` };
+  if (manifest === null) {
+    return {
+      ...own,
+      LASTSCRAPE_DONE_WHEN: 'sigterm',
+      LASTSCRAPE_POLL: '250ms',
+      LASTSCRAPE_TERMINATION_GRACE: '95s',
+      LASTSCRAPE_EXIT_ZERO: 'true',
+    };
+  }
+  const { spec } = parse(readFileSync(new URL(manifest, DEPLOY), 'utf8'));
+  const sidecar = spec.template.spec.initContainers.find(({ name }: { name: string }) => name === 'lastscrape');
+  const env = Object.fromEntries(sidecar.env.map((each: { name: string; value: string }) => [each.name, each.value]));
+  const url = String(env['LASTSCRAPE_METRICS_URL']).replace(/:\d+/, `:${port + 1}`);
+  return { ...env, ...own, LASTSCRAPE_METRICS_URL: url };
 }
 
 const VALUES = [
@@ -101,14 +116,25 @@ const VALUES = [
   'ü,,',
 ];
 
+/** What main's end may be called by mistake, and conditions that do not fit a native sidecar, or this pod. */
+const CONDITIONS = [
+  'sigtrem',
+  'SIGTERM',
+  'sigterm:30s',
+  'term',
+  'kubelet',
+  'port:8000x',
+  'container:report',
+  'process:',
+];
+
 for (const { name } of listVariables(KINDS)) {
   test(`${name} with a wrong value: main starts`, async () => {
-    // A main that another condition describes is not a native sidecar's.
-    const values =
-      name === 'LASTSCRAPE_DONE_WHEN' ? ['sigtrem', 'SIGTERM', 'sigterm:30s', 'term', 'sigterm;x'] : VALUES;
     const given = await readGivenVariables();
     const fronts = name === 'LASTSCRAPE_METRICS_URL' ? [`http://${given['LASTSCRAPE_FRONT']}/metrics`] : [];
-    for (const value of [...values, ...fronts]) {
+    // Without EXIT_ZERO the signal alone makes it stay.
+    const values = name === 'LASTSCRAPE_EXIT_ZERO' ? VALUES : [...VALUES, ...fronts];
+    for (const value of values) {
       assert.equal(await findObstacle({ ...given, [name]: value }), null, value);
     }
   });
@@ -119,6 +145,15 @@ for (const { name } of listVariables(KINDS)) {
     const swapped = `${first}${rest.slice(1, 2)}${rest.slice(0, 1)}${rest.slice(2)}`;
     for (const wrong of [`${name}S`, name.replace('LASTSCRAPE', 'LASTSCAPE'), name.toLowerCase(), swapped]) {
       assert.equal(await findObstacle({ ...given, [wrong]: value }), null, wrong);
+    }
+  });
+}
+
+for (const manifest of [null, ...MANIFESTS]) {
+  test(`${manifest ?? 'the policy for labelled Jobs'}: main starts, whatever LASTSCRAPE_DONE_WHEN is`, async () => {
+    const given = await readGivenVariables(manifest);
+    for (const value of [...VALUES, ...CONDITIONS]) {
+      assert.equal(await findObstacle({ ...given, LASTSCRAPE_DONE_WHEN: value }), null, value);
     }
   });
 }

@@ -100,6 +100,7 @@ const gatewayLines = (port: number) => ({
         env: [
           { name: 'LASTSCRAPE_DONE_WHEN', value: 'sigterm' },
           { name: 'LASTSCRAPE_METRICS_URL', value: `pushgateway://127.0.0.1:${port}` },
+          { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' },
           { name: 'LASTSCRAPE_FRONT', value: '9469' },
         ],
         lifecycle: { postStart: { exec: { command: ['/lastscrape', '--ready'] } } },

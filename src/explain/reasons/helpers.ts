@@ -128,6 +128,7 @@ function sidecarLines(what: string, url: string): readonly string[] {
     '    env:',
     '      - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
     `      - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
+    `      ${envLine('LASTSCRAPE_EXIT_ZERO', 'true')}`,
   ];
 }
 
