@@ -136,7 +136,7 @@ async function awaitFront(host: Host, kinds: Kinds): Promise<number> {
   return EXIT.misconfigured;
 }
 
-/** Whether lastscrape runs here too: then --ready is its hook, whose failure would keep main from starting. */
+/** Whether lastscrape runs here too: --ready is then its hook, whose failure keeps main from starting. */
 function isOwnContainer(env: Host['env'], kinds: Kinds): boolean {
   return listVariables(kinds).some(({ name }) => name !== 'LASTSCRAPE_FRONT' && env[name] !== undefined);
 }

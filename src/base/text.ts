@@ -55,7 +55,7 @@ export function redactEntry(text: string): string {
   return redactUrl(entry.replace(ELSEWHERE, '$1/***'));
 }
 
-/** A URL of another host than loopback may be a chat tool's, whose path is its secret; the scheme may be missing. */
+/** The path of a URL of another host than loopback may be a chat tool's secret; its scheme may be missing. */
 const ELSEWHERE =
   /((?:(?<![a-z0-9+.-])(?!file:|locust\+)[a-z][a-z0-9+.-]*:\/\/(?!(?:\*\*\*@)?(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?\/)|(?<![^\s,;])(?=[\w.-]+\.[a-z]+[:/]))[^/\s]+)\/[^\s?]+/gi;
 
