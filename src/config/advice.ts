@@ -6,6 +6,10 @@ import type { ConditionKind } from '../observe/condition-kind.ts';
 import type { TargetKind } from '../quit/target-kind.ts';
 
 const PREFIX = 'LASTSCRAPE_';
+/** Least likeness of a mistyped prefix or preset: LASTSCARPE has 0.73 of LASTSCRAPE, LOGSCRAPE 0.67. */
+const LONG_SCORE = 0.7;
+/** Of a kind of condition, which is shorter: `sigtrem` has 0.63 of `sigterm`, `sigkill` 0.38. */
+const SHORT_SCORE = 0.6;
 
 /** Milliseconds of each unit, by the words used for it. */
 const UNITS: readonly (readonly [RegExp, number])[] = [
@@ -25,15 +29,12 @@ export function suggestVariables(name: string, known: readonly string[]): readon
     const near = findNearest(name.slice(PREFIX.length), rests).map((rest) => `${PREFIX}${rest}`);
     return near.length > 0 || isExact ? near : null;
   }
-  // Another program's variable must not break a pod: the prefix may be off by one letter only.
+  // Another program's variable must not break a pod: only the prefix may be mistyped.
   if (!/^l/i.test(name)) return null;
-  const parts = name.split(/[^A-Za-z0-9]+/);
-  const meant = known.find((each, index) => {
-    if (fold(name) === fold(each)) return true;
-    const count = (rests[index] as string).split('_').length;
-    const isRestKnown = parts.slice(-count).join('_').toUpperCase() === rests[index];
-    const prefix = fold(parts.slice(0, -count).join(''));
-    return isRestKnown && prefix.startsWith('l') && differsBy(prefix, fold(PREFIX), 1);
+  const meant = known.find((_, index) => {
+    const rest = fold(rests[index] as string);
+    const isRestKnown = fold(name).endsWith(rest);
+    return isRestKnown && findNearest(fold(name).slice(0, -rest.length), [fold(PREFIX)], LONG_SCORE).length > 0;
   });
   return meant === undefined ? null : [meant];
 }
@@ -53,9 +54,9 @@ export function suggestDuration(text: string): number | null {
   return sumMs > 0 && sumMs < 1 ? null : Math.round(sumMs);
 }
 
-/** Splits at `;`, blanks, new lines, `and` or `or`; null without these, or if a piece is not an entry. */
+/** Splits at `;` and new lines, or at blanks too; null without these, or if a piece is not an entry. */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
-  for (const separator of [/;/, /\n/, /\s+/, /[;\s]+/, /\s(?:and|or|&&|\|\|)\s/i]) {
+  for (const separator of [/[;\n]/, /[;\s]+/]) {
     const pieces = text
       .split(separator)
       .map((piece) => piece.trim())
@@ -70,8 +71,10 @@ type NamedCondition = Pick<ConditionKind, 'name' | 'takesArgument' | 'otherNames
 /** The entry of DONE_WHEN that was meant; null if nothing is near. */
 export function suggestCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
   const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]{1,40})\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
+  const names = kinds.map(({ name }) => name);
+  const [near] = findNearest(head, names, SHORT_SCORE);
   for (const { name, takesArgument = true, otherNames = [] } of kinds) {
-    const isNear = isNearlySame(name, head);
+    const isNear = name === near;
     if (takesArgument && isNear && separator !== '') return `${name}:${argument}`;
     const isOther = argument === '' && otherNames.some((each) => fold(each) === fold(head));
     if (!takesArgument && (isNear || isOther)) return name;
@@ -93,31 +96,15 @@ export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): str
   const presets = kinds.flatMap(({ usage, otherNames }) =>
     otherNames === undefined ? [] : [usage, ...otherNames].map((each) => ({ usage, name: each })),
   );
-  const preset =
-    presets.find((each) => fold(each.name) === fold(name)) ?? presets.find((each) => isNearlySame(each.name, name));
+  const [near] = findNearest(
+    name,
+    presets.map((each) => each.name),
+    LONG_SCORE,
+  );
+  const preset = presets.find((each) => each.name === near);
   if (preset !== undefined) return `${preset.usage}${ports}`;
   if (/^(no|none|nothing|false|off)$/i.test(entry)) return 'none';
-  const [, program] = /^(?:proc(?:ess)?|p?kill|(?:sig)?term)[: ]\s*([^\s:]+)$/i.exec(entry) ?? [];
-  if (program !== undefined) return `signal:${program}`;
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
-}
-
-/** Whether two names differ only in case, in `-` and `_`, and, if they are long, in a letter or two. */
-function isNearlySame(one: string, other: string): boolean {
-  const [from, to] = [fold(one), fold(other)];
-  const length = Math.min(from.length, to.length);
-  return differsBy(from, to, length < 3 ? 0 : length < 6 ? 1 : 2);
-}
-
-/** Whether so many letters at most were added, left out, replaced, or swapped with the next. */
-function differsBy(one: string, other: string, count: number): boolean {
-  let start = 0;
-  while (start < one.length && one[start] === other[start]) start++;
-  const [from, to] = [one.slice(start), other.slice(start)];
-  if (from === to || count === 0) return from === to;
-  const next = (left: number, right: number) => differsBy(from.slice(left), to.slice(right), count - 1);
-  const isSwapped = from[0] === to[1] && from[1] === to[0];
-  return next(1, 1) || next(0, 1) || next(1, 0) || (isSwapped && next(2, 2));
 }
 
 /** Lower case, letters and digits only. */
