@@ -17,8 +17,6 @@ import { listOddSettings } from './setting-warnings.ts';
 import type { ListenProblem, Surroundings } from './surroundings.ts';
 
 type Line = Findings['lines'][number];
-/** Why something cannot be checked outside of a pod, and what it needs in one. */
-type Outside = NonNullable<Condition['outsidePod']>;
 
 /** The problem itself is printed with the others. */
 const CANNOT = 'cannot work in this pod: see the end';
@@ -70,10 +68,10 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     const { text } = condition;
     add(text, isWrong(text) ? CANNOT : await describeCondition(condition, observed.get(condition), isPod));
   }
-  for (const { name, inspect: inspectTarget, outsidePod } of targets) {
+  for (const { name, inspect: inspectTarget, need } of targets) {
     if (isWrong(name)) add(name, CANNOT);
     else if (isPod) add(name, ...((await inspectTarget?.()) ?? []));
-    else add(name, describeOutside(outsidePod));
+    else add(name, describeOutside(need));
   }
   for (const [index, { text }] of config.thresholds.entries()) {
     add(text, describeThreshold(config, index, exporter, isPod));
@@ -88,7 +86,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   for (const { path, problem, need } of await findFileProblems(config, surroundings, signal)) {
     if (problem === null) add(path, 'can be written');
     else if (isPod) unwritable.push(problem);
-    else add(path, describeOutside({ why: 'it cannot be written here', need }));
+    else add(path, describeOutside(need));
   }
   const isSet = (name: string) => readVariable(surroundings.env, name) !== '';
   const odd = listOddSettings({ config, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
@@ -108,25 +106,19 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
   };
 }
 
-function describeOutside({ why, need }: Outside = { why: 'this is not a pod', need: 'it must be there' }): string {
-  return `not checked here, because ${why}; in the pod, ${need}`;
+function describeOutside(need = 'it must be there'): string {
+  return `not checked here; in the pod, ${need}`;
 }
 
 function describeListening(problem: ListenProblem | null, isPod: boolean, needed: string): string {
-  if (!isPod) {
-    const need = `no other container may listen there, and ${needed}`;
-    return describeOutside({ why: "these are not the pod's ports", need });
-  }
+  if (!isPod) return describeOutside(`no other container may listen there, and ${needed}`);
   if (problem === null) return 'can be listened on';
   // A check often runs in the container of a lastscrape that listens there.
   return problem.isTaken ? 'taken, by a lastscrape that runs here or by another program' : CANNOT;
 }
 
 function describeReceiver(problems: readonly string[], isPod: boolean): string {
-  if (!isPod) {
-    const need = 'the pod must reach it, and its files must be mounted';
-    return describeOutside({ why: "this is not the pod's network", need });
-  }
+  if (!isPod) return describeOutside('the pod must reach it, and its files must be mounted');
   return problems.length === 0 ? 'can be reached; nothing was sent' : `would not arrive now: ${problems.join('; ')}`;
 }
 
@@ -135,9 +127,7 @@ async function describeKeeper(
   isPod: boolean,
   signal: AbortSignal,
 ): Promise<string> {
-  if (!isPod || handOver?.kind !== 'keeper') {
-    return describeOutside({ why: "this is not the pod's network", need: 'the keeper must take its token' });
-  }
+  if (!isPod || handOver?.kind !== 'keeper') return describeOutside('the keeper must take its token');
   const { askKeeper } = await import('../tell/hand-over.ts');
   const limit = AbortSignal.any([signal, AbortSignal.timeout(KEEPER_TIMEOUT_MS)]);
   const result = await askKeeper(handOver.url, handOverFolder, limit);
@@ -149,7 +139,7 @@ function describeExporter(config: Config, exporter: ExporterReading | null, isPo
   if (exporter === null)
     return 'not read: a lastscrape runs here that may hold the pod, and would count it as a scrape';
   const describe = (why: string, question: string, need: string) =>
-    isPod ? `${why}: ${question}` : describeOutside({ why, need });
+    isPod ? `${why}: ${question}` : describeOutside(need);
   const { observation } = exporter;
   const isFile = config.metricsUrl.protocol === 'file:';
   const need = isFile ? 'main must write there, in a volume that both mount' : 'the exporter must answer there';
@@ -177,13 +167,13 @@ function describeExporter(config: Config, exporter: ExporterReading | null, isPo
 }
 
 async function describeCondition(
-  { metricName, isSignal = false, inspect: inspectCondition, outsidePod }: Condition,
+  { metricName, isSignal = false, inspect: inspectCondition, need }: Condition,
   observation: ConditionObservation | undefined,
   isPod: boolean,
 ): Promise<string> {
   // A metric can be read anywhere, through kubectl port-forward for example.
   const isSeen = metricName !== null && observation !== undefined && observation.kind !== 'unknown';
-  if (!isPod && !isSeen) return describeOutside(outsidePod);
+  if (!isPod && !isSeen) return describeOutside(need);
   const inspected = async (text: string) => ((await inspectCondition?.()) ?? [text]).join(', ');
   switch (observation?.kind) {
     case 'alive':
@@ -216,8 +206,7 @@ function describeThreshold(
 ): string {
   const observation = exporter?.observation;
   if (observation?.kind !== 'answered') {
-    const why = 'no exporter here serves it';
-    return isPod ? 'not read' : describeOutside({ why, need: 'the exporter must serve it until main ends' });
+    return isPod ? 'not read' : describeOutside('the exporter must serve it until main ends');
   }
   const reading = observation.thresholds?.[index] ?? { kind: 'none' };
   const verdict = judgeNumbers(thresholds.slice(index, index + 1), { ...NO_NUMBERS, readings: [reading] });

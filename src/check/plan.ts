@@ -2,7 +2,7 @@
 
 import { redactHref, redactPath } from '../base/text.ts';
 import { buildLimits, type Config, hasReceivers, nameHandOver } from '../config/config.ts';
-import { formatDuration, isFrontAt, isLocustPage, isPushUrl } from '../config/values.ts';
+import { formatDuration, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quit/quitting.ts';
 
@@ -94,12 +94,8 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
     isPushed
       ? `${ITEM}/metrics: what is pushed to ${metricsUrl.host}; deleted series stay until they are scraped`
       : `${ITEM}${paths}: ${redactHref(metricsUrl)}${files}; once main is gone, its last whole answer`,
-    `${ITEM}/-/healthy, /-/ready: 200 while it listens`,
-    isFrontAt(front, 'localhost') &&
-      `${ITEM}POST /-/snapshot${isPage ? ', and /quitquitquit' : ''}, from loopback only: keeps what main shows at that moment`,
     hooksPath !== null && `${TEXT}First it writes ${hooksPath}/python/sitecustomize.py, for main's PYTHONPATH.`,
-    `${TEXT}Prometheus and other scrapers count: they send X-Prometheus-Scrape-Timeout-Seconds, or are known by`,
-    `${TEXT}their User-Agent. curl, browsers and probes are answered but don't count.`,
+    `${TEXT}Prometheus and other scrapers count; curl, browsers and probes are answered but don't.`,
   ];
 }
 

@@ -2,10 +2,9 @@
 
 import { LOOPBACK } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
-import { type Config, hasReceivers } from '../config/config.ts';
-import { formatDuration, isFrontAt, isLocustPage } from '../config/values.ts';
+import type { Config } from '../config/config.ts';
+import { formatDuration, isLocustPage } from '../config/values.ts';
 import { type ExporterObservation, hasHold } from '../decide/model.ts';
-import { RESERVE_MS } from '../decide/quit/quitting.ts';
 
 type OddContext = {
   readonly config: Config;
@@ -14,9 +13,9 @@ type OddContext = {
   readonly exporter: ExporterObservation | null;
 };
 
-/** What the rules share; `isPage`: the source is Locust's own page; `asked`: targets with an HTTP request. */
+/** What the rules share; `isPage`: the source is Locust's own page. */
 function findFacts({ config, isSet, exporter }: OddContext) {
-  const { conditions, targets, limits, metricsUrl } = config;
+  const { conditions, limits, metricsUrl } = config;
   return {
     ...config,
     isSet,
@@ -24,9 +23,6 @@ function findFacts({ config, isSet, exporter }: OddContext) {
     hasMetric: conditions.some(({ metricName }) => metricName !== null),
     isHeld: hasHold(limits),
     isPage: isLocustPage(metricsUrl),
-    asked: targets.flatMap(({ request, url }) =>
-      url === undefined ? [] : [{ request, host: url.hostname, port: readPort(url) }],
-    ),
   };
 }
 
@@ -44,9 +40,6 @@ export const ODD_SETTINGS = {
     isExporterRead && metricsUrl.protocol === 'http:' && metricsUrl.pathname === '/' && metricsUrl.search === ''
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
       : false,
-  twoMetricsUrls: ({ metricsUrl }) =>
-    /[,;]|%20|:\/\//.test(metricsUrl.pathname) &&
-    'LASTSCRAPE_METRICS_URL looks like more than one URL: only one exporter is read, and the rest counts as its path',
   metricsUrlOnMainsPort: ({ metricsUrl, conditions, front }) => {
     const port = readPort(metricsUrl);
     const main = conditions.find((each) => each.port === port);
@@ -54,22 +47,6 @@ export const ODD_SETTINGS = {
     if (main === undefined || front !== null || !LOOPBACK.test(metricsUrl.hostname)) return false;
     return `LASTSCRAPE_METRICS_URL is on port ${port}, which ${main.text} takes for main's own: main would count as running until the exporter is gone`;
   },
-  targetTwice: ({ targets }) => {
-    const twice = targets.find(({ request }, index) => targets.findIndex((each) => each.request === request) < index);
-    return twice !== undefined && `LASTSCRAPE_QUIT has the same target twice: ${twice.request}`;
-  },
-  ttlOfZero: ({ limits: { ttlMs, scrapesWantedCount } }) =>
-    ttlMs === 0 &&
-    scrapesWantedCount !== 0 &&
-    `LASTSCRAPE_TTL is 0, so nothing waits for the ${scrapesWantedCount === 'auto' ? 'scrapers' : scrapesWantedCount} of LASTSCRAPE_SCRAPES: if that is meant, set LASTSCRAPE_SCRAPES=0 as well`,
-  scrapesOfZero: ({ limits: { ttlMs, scrapesWantedCount }, isSet }) =>
-    scrapesWantedCount === 0 && ttlMs > 0 && isSet('LASTSCRAPE_TTL')
-      ? `LASTSCRAPE_SCRAPES is 0, so nothing is held, and LASTSCRAPE_TTL (${formatDuration(ttlMs)}) has no effect: if that is meant, unset LASTSCRAPE_TTL`
-      : false,
-  pollAboveTtl: ({ limits: { pollMs, ttlMs }, isHeld }) =>
-    isHeld &&
-    pollMs > ttlMs &&
-    `LASTSCRAPE_POLL (${formatDuration(pollMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): main's end takes two polls to confirm, and the hold, which counts from that end, may be over by then`,
   settleAboveTtl: ({ limits: { settleMs, ttlMs }, isHeld }) =>
     isHeld &&
     settleMs > ttlMs &&
@@ -89,11 +66,15 @@ export const ODD_SETTINGS = {
     isHeld &&
     !hasMetric &&
     `the pod would be held for scrapes of ${redactHref(metricsUrl)}, where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another exporter`,
-  conditionsByDefault: ({ targets, isSet }) =>
-    !isSet('LASTSCRAPE_DONE_WHEN') &&
-    targets.length > 0 &&
-    targets.every(({ url }) => url?.pathname !== '/quitquitquit') &&
-    "LASTSCRAPE_DONE_WHEN has its default, which is for Locust, and LASTSCRAPE_QUIT has no Locust exporter: set LASTSCRAPE_DONE_WHEN if main isn't Locust",
+  conditionsByDefault: ({ targets, front, metricsUrl, isPage, isSet }) => {
+    const isLocusts = targets.length === 0 || targets.some(({ url }) => url?.pathname === '/quitquitquit');
+    const isServed = front === null || isPage || metricsUrl.port === LOCUSTS_PORT;
+    return (
+      !isSet('LASTSCRAPE_DONE_WHEN') &&
+      !(isLocusts && isServed) &&
+      "LASTSCRAPE_DONE_WHEN has its default, which is for Locust and its exporter: set it if main isn't Locust, to sigterm for example"
+    );
+  },
   holdWithoutCounter: ({ exporter, front, isHeld, limits }) =>
     front === null && exporter?.kind === 'answered' && exporter.scrapes === null && isHeld
       ? `the exporter shows no scrape counter of promhttp: the pod would be held for the whole LASTSCRAPE_TTL (${formatDuration(limits.ttlMs)})`
@@ -102,33 +83,6 @@ export const ODD_SETTINGS = {
     front !== null && !isSet('LASTSCRAPE_METRICS_URL') && !isPage && !hasMetric
       ? `the front would serve ${redactHref(metricsUrl)}, where Locust's exporter listens: set LASTSCRAPE_METRICS_URL to what it should serve`
       : false,
-  frontForLocust: ({ front, metricsUrl, isPage, isSet }) =>
-    front !== null && metricsUrl.port !== LOCUSTS_PORT && !isPage && !isSet('LASTSCRAPE_DONE_WHEN')
-      ? "LASTSCRAPE_DONE_WHEN has its default, which is for Locust and its exporter: if the front serves another program's metrics, set it, to sigterm for example"
-      : false,
-  quitAtSource: ({ front, hasMetric, metricsUrl, asked }) => {
-    if (front === null || hasMetric) return false;
-    const own = asked.find(({ port, host }) => port === readPort(metricsUrl) && isSameHost(host, metricsUrl.hostname));
-    return (
-      own !== undefined &&
-      `LASTSCRAPE_QUIT asks ${own.request}, the program whose metrics the front serves: if that is main, which ends without being asked, leave it out`
-    );
-  },
-  quitAtFront: ({ front, asked }) => {
-    const own = asked.find(({ port, host }) => port === front?.port && isFrontAt(front, host));
-    return (
-      own !== undefined &&
-      `LASTSCRAPE_QUIT asks ${own.request}, which is the port of LASTSCRAPE_FRONT: that would stop nothing; ask the program itself`
-    );
-  },
-  pollWithFront: ({ front, limits, metricsUrl, hasMetric }) =>
-    front !== null && metricsUrl.protocol === 'http:' && limits.pollMs > 1_000 && !hasMetric
-      ? `LASTSCRAPE_POLL is ${formatDuration(limits.pollMs)}: what main changes within that time before it exits is lost, unless it asks the front for a snapshot; reading main's own page is cheap: try 250ms`
-      : false,
-  graceTooShortToTell: ({ limits, push, webhook }) =>
-    hasReceivers({ push, webhook }) &&
-    limits.terminationGraceMs <= RESERVE_MS &&
-    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(limits.terminationGraceMs)}, and ${push === null ? 'LASTSCRAPE_WEBHOOK' : 'LASTSCRAPE_PUSH'} reserves up to ${formatDuration(RESERVE_MS)} of it: after SIGTERM nothing would be held, and little or nothing sent`,
   credentialsWithoutTls: ({ push, pushHeadersFile, webhook, webhookHeadersFile }) => {
     const open = [
       ...(push?.url.protocol === 'http:' && pushHeadersFile !== null ? ['LASTSCRAPE_PUSH'] : []),
@@ -148,10 +102,6 @@ export const ODD_SETTINGS = {
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
     `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and cannot fail the Job; read "verdict" there, or run lastscrape as a regular container`,
 } as const satisfies Readonly<Record<string, Rule>>;
-
-function isSameHost(one: string, other: string): boolean {
-  return one === other || (LOOPBACK.test(one) && LOOPBACK.test(other));
-}
 
 function readPort({ port }: URL): number {
   return Number(port || 80);

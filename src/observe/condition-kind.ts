@@ -61,8 +61,8 @@ export type Condition = {
   readonly check?: () => Promise<string | null>;
   /** What `--check` prints about it inside a pod, a line each. Never rejects. */
   readonly inspect?: () => Promise<readonly string[]>;
-  /** What `--check` prints outside a pod: why it cannot be checked there, and what it needs inside. */
-  readonly outsidePod?: { readonly why: string; readonly need: string };
+  /** What it needs in a pod, for `--check` outside of one. Default: it must be there. */
+  readonly need?: string;
   /** It reads the pod's processes. Default: false. */
   readonly usesProcesses?: boolean;
 };

@@ -63,7 +63,7 @@ function watchContainers(argument: string, { pod, names: sidecars }: ConditionCo
   return {
     text: `container:${argument}`,
     metricName: null,
-    outsidePod: { why: 'there is no API server to ask', need: 'a Role must let its service account get pods' },
+    need: 'a Role must let its service account get pods',
     waitsForAll: argument === '*' && sidecars.length === 0,
     async observe({ signal }) {
       const { read, own } = await pod.open();

@@ -18,7 +18,6 @@ export const fileKind: ConditionKind = {
       value: makeFileCondition({
         kind: 'file',
         path,
-        outsideWhy: "main's files are not here",
         read: stat,
         show: (what) => ({ kind: 'done', seen: `${what} exists`, provesWasAlive: true }),
         showMissing: (what) => ({ kind: 'alive', seen: `${what} not there` }),
@@ -37,8 +36,6 @@ const BAD_PATHS = ['ELOOP', 'ENOTDIR', 'ENAMETOOLONG'];
 type FileParts<Found> = {
   readonly kind: 'file' | 'tombstone';
   readonly path: string;
-  /** Why it cannot be checked outside a pod. */
-  readonly outsideWhy: string;
   /** Rejects with the system's code, such as ENOENT. */
   readonly read: (path: string) => Promise<Found>;
   /** `what` is the condition with its path. */
@@ -46,7 +43,7 @@ type FileParts<Found> = {
   readonly showMissing: (what: string) => ConditionObservation;
 };
 
-export function makeFileCondition<Found>({ kind, path, outsideWhy, ...parts }: FileParts<Found>): Condition {
+export function makeFileCondition<Found>({ kind, path, ...parts }: FileParts<Found>): Condition {
   const what = `${kind} ${path}`;
   const read = prepareThreadCall(() =>
     parts.read(path).then(
@@ -57,7 +54,7 @@ export function makeFileCondition<Found>({ kind, path, outsideWhy, ...parts }: F
   return {
     text: `${kind}:${path}`,
     metricName: null,
-    outsidePod: { why: outsideWhy, need: `main and lastscrape must mount the same volume at ${dirname(path)}` },
+    need: `main and lastscrape must mount the same volume at ${dirname(path)}`,
     async observe({ signal }) {
       const result = await read({ timeoutMs: FILE_TIMEOUT_MS, signal });
       if (result.kind === 'pending') {

@@ -17,7 +17,7 @@ export const metricKind: ConditionKind = {
       value: {
         text: `metric:${name}`,
         metricName: name,
-        outsidePod: { why: 'no exporter here serves it', need: 'the exporter must serve it' },
+        need: 'the exporter must serve it',
         async observe({ exporter }) {
           if (exporter.observation.kind === 'none') return { kind: 'notObserved' };
           const reading = exporter.metric(name);

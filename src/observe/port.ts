@@ -34,7 +34,7 @@ export const portKind: ConditionKind = {
         text: `port:${argument}`,
         metricName: null,
         port,
-        outsidePod: { why: "these are not the pod's ports", need: 'main must listen on it while it runs' },
+        need: 'main must listen on it while it runs',
         async observe({ signal }) {
           const result = await dial(host, port, { timeoutMs: PROBE_TIMEOUT_MS, signal });
           if (result.kind === 'unknown') return { kind: 'unknown', why: `port ${argument} unknown: ${result.why}` };

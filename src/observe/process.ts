@@ -22,7 +22,7 @@ export const processKind: ConditionKind = {
       text: `process:${name}`,
       metricName: null,
       usesProcesses: true,
-      outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
+      need: 'shareProcessNamespace: true must be in its spec',
       async observe({ signal }) {
         const result = await find({ timeoutMs: PROC_TIMEOUT_MS, signal });
         if (result.kind === 'pending') return { kind: 'blind', why: `${what} unknown: ${result.why}` };

@@ -13,7 +13,7 @@ const CONDITION: Condition = {
   isSignal: true,
   observe: async () => ({ kind: 'notObserved' }),
   inspect: async () => [`the kubelet sends it when the regular containers have ended: ${NEED}`],
-  outsidePod: { why: 'no kubelet sends it here', need: NEED },
+  need: NEED,
 };
 
 export const sigtermKind: ConditionKind = {

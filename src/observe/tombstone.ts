@@ -21,7 +21,6 @@ export const tombstoneKind: ConditionKind = {
       value: makeFileCondition({
         kind: 'tombstone',
         path,
-        outsideWhy: 'the graveyard of kubexit is not here',
         read: readTombstone,
         show: (what, file) =>
           'text' in file ? readObservation(path, file.text) : { kind: 'unknown', why: `${what} unknown: ${file.why}` },

@@ -63,10 +63,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
     ...(preset && { stops: { preset: preset.name } }),
     needsMs: preset?.needsMs ?? 0,
     isMesh: preset?.kind === 'mesh',
-    outsidePod: {
-      why: "these are not the pod's ports",
-      need: `it must listen on ${url.hostname}:${quitPort}${preset?.flag == null ? '' : `, and needs ${preset.flag}`}`,
-    },
+    need: `it must listen on ${url.hostname}:${quitPort}${preset?.flag == null ? '' : `, and needs ${preset.flag}`}`,
     async ask(timeoutMs, signal) {
       const startedAtMs = performance.now();
       // A new connection: one that a quitting server closes must not serve the next request.

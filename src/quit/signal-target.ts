@@ -48,7 +48,7 @@ function signalTarget(entry: string, signal: string, name: string, context: Targ
     request: `SIG${signal} to every process named ${name}`,
     stops: { processName: name },
     usesProcesses: true,
-    outsidePod: { why: "these are not the pod's processes", need: 'shareProcessNamespace: true must be in its spec' },
+    need: 'shareProcessNamespace: true must be in its spec',
     async ask() {
       const found = await findProcesses(name, pid);
       if (found.kind === 'unknown') return { kind: 'failed', why: found.why, wasSent: false };

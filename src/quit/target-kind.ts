@@ -23,8 +23,8 @@ export type Target = Pick<TargetPolicy, 'name' | 'request' | 'isMesh'> &
     readonly hint: (answer: Answer | null) => string;
     /** Checks at the start whether it can work in this pod: `what is; what to do`, or null. Never rejects. */
     readonly check?: () => Promise<string | null>;
-    /** What `--check` says of it outside a pod: why it cannot be checked there, and what it needs in one. */
-    readonly outsidePod?: { readonly why: string; readonly need: string };
+    /** What it needs in a pod, for `--check` outside of one. Default: it must be there. */
+    readonly need?: string;
     /** It watches the processes of the pod. Default: false. */
     readonly usesProcesses?: boolean;
     /** What `--check` prints of it in this pod, a line each; never asks it to end, never rejects. */

@@ -52,7 +52,7 @@ test('observe() takes a mistake in the path for unknown, and any other failure f
   const fail = async (code: string) => {
     const read = async () => Promise.reject(Object.assign(new Error(code), { code }));
     const show = () => assert.fail('read');
-    const condition = makeFileCondition({ kind: 'file', path: '/a', outsideWhy: '', read, show, showMissing: show });
+    const condition = makeFileCondition({ kind: 'file', path: '/a', read, show, showMissing: show });
     return condition.observe(UNDISTURBED);
   };
   const why = (code: string) => `file /a unknown: ${code}`;

@@ -16,5 +16,5 @@ test('sigterm says where lastscrape must stand, in a pod and elsewhere', async (
   const need =
     /the last of the initContainers, with restartPolicy: Always and without a livenessProbe; as a regular container/;
   assert.match((await condition.inspect?.())?.join() ?? '', need);
-  assert.match(condition.outsidePod?.need ?? '', need);
+  assert.match(condition.need ?? '', need);
 });
