@@ -19,13 +19,24 @@ import {
   jobPod,
   LABELLED,
   proveFinal,
+  readFinal,
   readStored,
   SNAPSHOT,
   untilJobContainer,
+  untilStored,
 } from './counting-job.ts';
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
-import { END_MS, findStatus, getFixture, requirePolicies, runScenarioIn, START_MS, untilLogged } from './scenario.ts';
+import {
+  END_MS,
+  findStatus,
+  getFixture,
+  readEnd,
+  requirePolicies,
+  runScenarioIn,
+  START_MS,
+  untilLogged,
+} from './scenario.ts';
 
 export function runJobsEndingScenarios(): void {
   runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', {}, async (namespace) => {
@@ -59,6 +70,18 @@ export function runJobsEndingScenarios(): void {
       });
     });
   }
+
+  runScenarioIn('jobs: a held pod is evicted, and its last numbers are stored', {}, async (namespace) => {
+    await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' }, env: SNAPSHOT }));
+    const held = await untilJobContainer(namespace, 'main', 'terminated');
+    await untilLogged(namespace, held, 'main ended', START_MS);
+    const { final } = await readFinal(namespace, held);
+    await evict(namespace.name, held.metadata.name);
+    const { pod } = await namespace.untilPod('the pod gone', END_MS, (_, { type }) => type === 'DELETED');
+    const { report, exitCode } = readEnd(pod);
+    assert.deepEqual([exitCode, report.outcome], [0, 'terminated'], report.summary);
+    await untilStored(namespace, pod, final);
+  });
 
   runScenarioIn('jobs: main is out of memory, and what was read last is stored', {}, async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({
