@@ -51,7 +51,7 @@ const KEEP_ARGUMENTS: readonly (string | undefined)[] = [undefined, '--check', '
 
 /** What a command line must be that begins with one of these. */
 const MUST: Readonly<Record<string, string>> = {
-  explain: '"explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"',
+  explain: '"explain", with --json or --targets FILE, and reads stdin: "lastscrape explain < FILE"',
   keep: '"keep", "keep --check" or "keep --help"',
 };
 
@@ -60,10 +60,13 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   const { argv } = host;
   const [text = null] = argv;
   const option = text === null ? null : OPTION_NAMES.find((name) => OPTIONS[name].some((each) => each === text));
-  if (option === 'explain' && argv.slice(1).every((each) => each === '--json')) {
+  const targetsAt = argv.indexOf('--targets');
+  const targetsFile = targetsAt === -1 ? undefined : argv[targetsAt + 1];
+  const others = targetsFile === undefined ? argv.slice(1) : argv.toSpliced(targetsAt, 2).slice(1);
+  if (option === 'explain' && others.every((each) => each === '--json')) {
     return guard(host, printBug(host), async () => {
       const { runExplain } = await import('./explain/run-explain.ts');
-      return exitWith(await runExplain(host, kinds, argv.length > 1));
+      return exitWith(await runExplain(host, kinds, others.length > 0, targetsFile));
     });
   }
   if (option === 'keep' && argv.length <= 2 && KEEP_ARGUMENTS.includes(argv[1])) {

@@ -12,11 +12,16 @@ import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
+import { explainTarget, type Targets } from './targets.ts';
 import { formatAge, quoteText, readName } from './words.ts';
 
-/** Explains a pod or a Job. @param nowMs epoch */
-export function explainObject(object: Json, nowMs: number, kinds: Kinds): Explanation {
-  return object['kind'] === 'Job' ? explainJob(object, nowMs) : explainPod(readPodFacts(object, kinds), nowMs);
+/** Explains a pod or a Job. @param nowMs epoch; `targets`: of Prometheus; null: not given */
+export function explainObject(object: Json, nowMs: number, kinds: Kinds, targets: Targets | null = null): Explanation {
+  if (object['kind'] === 'Job') return explainJob(object, nowMs);
+  const pod = readPodFacts(object, kinds);
+  const explanation = explainPod(pod, nowMs);
+  const target = targets === null || explanation.state === 'ended' ? null : explainTarget(pod, targets);
+  return target === null ? explanation : { ...explanation, target };
 }
 
 function explainPod(pod: PodFacts, nowMs: number): Explanation {

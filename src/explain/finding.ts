@@ -53,6 +53,13 @@ export type Find<Facts> = (facts: Facts, nowMs: number) => Found | readonly Foun
 /** A table of reasons by their ids, a row each. */
 export type Reasons<Facts> = Readonly<Record<string, Find<Facts>>>;
 
+/** What Prometheus does with a pod's page, by its own targets. */
+export type TargetFinding = {
+  /** `scraped`, `failing`, else what keeps it from being scraped, such as `port` or `notReady`. */
+  readonly rule: string;
+  readonly text: string;
+};
+
 export type Explanation = {
   readonly kind: 'Pod' | 'Job';
   readonly namespace: string;
@@ -64,4 +71,6 @@ export type Explanation = {
   /** More about an object that has ended; blank: nothing. */
   readonly more: string;
   readonly findings: readonly Finding[];
+  /** With --targets, of a pod that has a lastscrape and is not over. */
+  readonly target?: TargetFinding;
 };

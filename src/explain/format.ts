@@ -51,8 +51,13 @@ export function formatJson({ explanations, others, nowMs }: Explained, version: 
 
 /** Objects with the same findings, such as the pods of one Job, are explained once. */
 function group(explanations: readonly Explanation[]): readonly (readonly Explanation[])[] {
-  const groups = Map.groupBy(explanations, ({ kind, namespace, findings }) =>
-    JSON.stringify([kind, namespace, findings.map(({ reason, container, change }) => [reason, container, change])]),
+  const groups = Map.groupBy(explanations, ({ kind, namespace, findings, target }) =>
+    JSON.stringify([
+      kind,
+      namespace,
+      target,
+      findings.map(({ reason, container, change }) => [reason, container, change]),
+    ]),
   );
   return [...groups.values()];
 }
@@ -60,6 +65,7 @@ function group(explanations: readonly Explanation[]): readonly (readonly Explana
 function formatKept([first, ...more]: readonly Explanation[], nowMs: number): string {
   const { findings = [] } = first ?? {};
   const blocks = findings.map((finding, index) => formatFinding(finding, findings[index - 1], nowMs));
+  if (first?.target !== undefined) blocks.push(`${label('Targets', first.target.text)}\n`);
   const names = more.slice(0, NAMES_MAX).map(({ name }) => name);
   const alike = `${names.join(', ')}${more.length > NAMES_MAX ? ` and ${more.length - NAMES_MAX} more` : ''}`;
   if (more.length > 0) blocks.push(`${label('Also', `the same keeps ${alike}`)}\n`);

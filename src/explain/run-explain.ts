@@ -1,16 +1,21 @@
 // `lastscrape explain`: reads stdin, prints what keeps its pods and Jobs. The only file here that is not
 // pure.
 
+import { createReadStream } from 'node:fs';
 import { VERSION } from '../base/version.ts';
 import type { Kinds } from '../config/config.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import type { Host } from '../run/host.ts';
 import { explainObject } from './explain.ts';
 import { formatExplained, formatJson } from './format.ts';
-import { INPUT_MAX_BYTES, readInput, USAGE } from './input.ts';
+import { INPUT_MAX_BYTES, readInput, splitInput, TARGETS_USAGE, USAGE } from './input.ts';
+import { readTargets } from './targets.ts';
 
-/** Explains what stdin has. @returns the exit code; usage where stdin is a terminal */
-export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Promise<number> {
+/**
+ * Explains what stdin has. @param targetsFile an answer of Prometheus; `-`: on stdin, after the pod
+ * @returns the exit code; usage where stdin is a terminal
+ */
+export async function runExplain(host: Host, kinds: Kinds, isJson: boolean, targetsFile?: string): Promise<number> {
   const stdin = host.stdin();
   const refuse = (code: number, is: string, must = `a pod's JSON: "${USAGE}"`) => {
     host.stderr(`Cannot explain what stdin has: ${is}; must be ${must}\n`);
@@ -28,10 +33,21 @@ export async function runExplain(host: Host, kinds: Kinds, isJson: boolean): Pro
     const is = `it is longer than ${INPUT_MAX_BYTES / 1024 / 1024} MiB`;
     return refuse(EXIT.unreadable, is, 'fewer objects: name one pod, or add --selector');
   }
-  const input = readInput(text);
+  const [pods, behind] = targetsFile === '-' ? splitInput(text) : [text, null];
+  const input = readInput(pods);
   if ('is' in input) return refuse(EXIT.unreadable, input.is, input.must);
+  const answer =
+    targetsFile === undefined ? null : (behind ?? (await readText(createReadStream(targetsFile)).catch(() => '')));
+  const targets = answer === null ? null : readTargets(answer);
+  if (targetsFile !== undefined && targets === null) {
+    const is = answer === null ? 'longer than 8 MiB' : 'no such answer';
+    host.stderr(
+      `Cannot read the targets in "${targetsFile}": it is ${is}; must be JSON of at most 8 MiB: "${TARGETS_USAGE}"\n`,
+    );
+    return EXIT.unreadable;
+  }
   const nowMs = host.wallMs();
-  const explanations = input.objects.map((object) => explainObject(object, nowMs, kinds));
+  const explanations = input.objects.map((object) => explainObject(object, nowMs, kinds, targets));
   const explained = { explanations, others: input.others, nowMs };
   host.stdout(isJson ? formatJson(explained, VERSION) : formatExplained(explained));
   return EXIT.done;

@@ -113,7 +113,7 @@ test('explain refuses arguments, and names how a file is read', async () => {
     assert.equal(code, EXIT.usage);
     assert.equal(
       stderr,
-      `Cannot read the command line: it is "explain ${rest}"; must be "explain" or "explain --json", and reads stdin: "lastscrape explain < FILE"\n`,
+      `Cannot read the command line: it is "explain ${rest}"; must be "explain", with --json or --targets FILE, and reads stdin: "lastscrape explain < FILE"\n`,
     );
   }
 });

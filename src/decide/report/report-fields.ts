@@ -222,7 +222,9 @@ function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrap
 }
 
 /** What may have kept the scrapes away; null where nothing is known. */
-function findHint({ state: { facts, phase }, policy, source }: ReportInput, outcome: RunOutcome): string | null {
+function findHint(input: ReportInput, outcome: RunOutcome): string | null {
+  const { facts, phase } = input.state;
+  const { policy, source } = input;
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
     const page = policy.front === null ? 'where the exporter listens' : "main's own page";
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
@@ -238,10 +240,13 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
     const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
     return front.scrapers.length > 0 && answeredAtMs === null
       ? `scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: ${cut(unreadWhy, 200)}`
-      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor`;
+      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods`;
   }
   const slow = findSlowScraper(front, outcome, policy);
   if (slow !== null && phase.kind === 'quitting') return slow;
+  if (outcome === 'expired' && isLeftAtEnd(input)) {
+    return 'scrapes stopped when main ended: a rule that drops NotReady pods? A held pod is NotReady';
+  }
   const { refusedCount = 0, droppedCount = 0, why = '' } = front.seen.pushes ?? {};
   if (refusedCount > 0)
     return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
@@ -257,6 +262,13 @@ function findHint({ state: { facts, phase }, policy, source }: ReportInput, outc
   }
   const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
   return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
+}
+
+/** Whether a scraper that came regularly while main ran never came in the hold. */
+function isLeftAtEnd(input: ReportInput): boolean {
+  const { policy, state } = input;
+  const isRegular = state.facts.front.scrapers.some((scraper) => findInterval(scraper) !== null);
+  return policy.front !== null && isRegular && countScrapes(input).seen === 0;
 }
 
 /** Where a hold was shorter than a scraper's interval, what to set; null: no scraper is so slow. */

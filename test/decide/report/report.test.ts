@@ -372,7 +372,8 @@ test('buildReport() speaks of a hold with a front that is not over, and of a run
 
 test('buildReport() says which port of the front nothing ever scraped, and what to set, or why its page could not be read', () => {
   const policy = AUTO;
-  const hint = 'nothing scraped port 9469: set prometheus.io/port to it, or add a PodMonitor';
+  const hint =
+    'nothing scraped port 9469: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods';
   for (const outcome of ['expired', 'terminated'] as const) {
     assert.equal(reportFront(outcome, NO_SCRAPERS, policy).hint, hint);
     assert.equal(reportFront(outcome, frontWith(['a', 50]), policy).hint, undefined);
@@ -384,6 +385,15 @@ test('buildReport() says which port of the front nothing ever scraped, and what 
   assert.match(reportFront('expired', failed, policy).hint ?? '', / could not be read: HTTP 404$/);
   const untaken = { ...unread, seen: { ...unread.seen, answeredAtMs: 40_000 } };
   assert.equal(reportFront('expired', untaken, policy).hint, hint);
+});
+
+test('buildReport() says of scrapes that stopped with main which rule may drop the pod, if they came regularly', () => {
+  const hintOf = (outcome: 'expired' | 'terminated', ...scrapes: readonly (readonly [string, number])[]) =>
+    reportFront(outcome, frontWith(...scrapes), AUTO).hint;
+  assert.match(hintOf('expired', ['a', 50], ['a', 60]) ?? '', /^scrapes stopped when main ended: .+ NotReady pods\?/);
+  assert.equal(hintOf('expired', ['a', 50], ['b', 60]), undefined, 'no interval is known');
+  assert.equal(hintOf('expired', ['a', 50], ['a', 60], ['b', 101]), undefined, 'one came');
+  assert.equal(hintOf('terminated', ['a', 50], ['a', 60]), undefined, 'the grace cut it short');
 });
 
 test('fitReport() drops scrapers after hints and exit codes, and before targets: the longest silent first', () => {
