@@ -4,7 +4,7 @@ import { LOOPBACK } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 import { formatDuration, isLocustPage } from '../config/values.ts';
-import { type ExporterObservation, hasHold } from '../decide/model.ts';
+import { type ExporterObservation, hasHold, toPodGraceSeconds } from '../decide/model.ts';
 
 type OddContext = {
   readonly config: Config;
@@ -53,7 +53,7 @@ export const ODD_SETTINGS = {
     `LASTSCRAPE_SETTLE (${formatDuration(settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): the hold, which counts from main's end, is over before that end is confirmed`,
   graceAboveUsual: ({ limits: { terminationGraceMs } }) =>
     terminationGraceMs > USUAL_GRACE_MS &&
-    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(terminationGraceMs)}, and a pod is killed after 30s by default: set its terminationGracePeriodSeconds to ${toPodGrace(terminationGraceMs)}`,
+    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(terminationGraceMs)}, and a pod is killed after 30s by default: set its terminationGracePeriodSeconds to ${toPodGraceSeconds(terminationGraceMs)}`,
   holdWithoutExporter: ({ exporter, front, isHeld, hasMetric, metricsUrl }) =>
     (exporter?.kind === 'refused' || exporter?.kind === 'failed') && front === null && isHeld && !hasMetric
       ? `no exporter answers at ${redactHref(metricsUrl)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
@@ -95,7 +95,7 @@ export const ODD_SETTINGS = {
   },
   ttlAboveGrace: ({ limits: { ttlMs, terminationGraceMs }, conditions, isHeld }) =>
     conditions.some(({ isSignal }) => isSignal) && isHeld && ttlMs > terminationGraceMs
-      ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(ttlMs)}): set the grace to ${formatDuration(ttlMs)} and the pod's terminationGracePeriodSeconds to ${toPodGrace(ttlMs)}, or the TTL to ${formatDuration(terminationGraceMs)}`
+      ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(ttlMs)}): set the grace to ${formatDuration(ttlMs)} and the pod's terminationGracePeriodSeconds to ${toPodGraceSeconds(ttlMs)}, or the TTL to ${formatDuration(terminationGraceMs)}`
       : false,
   verdictOfSidecar: ({ thresholds, conditions, placeBy }) =>
     thresholds.length > 0 &&
@@ -105,11 +105,6 @@ export const ODD_SETTINGS = {
 
 function readPort({ port }: URL): number {
   return Number(port || 80);
-}
-
-/** The terminationGracePeriodSeconds that leaves 5 s after our own grace. */
-function toPodGrace(graceMs: number): number {
-  return Math.ceil(graceMs / 1_000) + 5;
 }
 
 export type OddSetting = keyof typeof ODD_SETTINGS;

@@ -27,6 +27,11 @@ export function findWatchEnd(terminatedAtMs: number, { terminationGraceMs, reser
   return terminatedAtMs + Math.max(0, terminationGraceMs - reserveMs);
 }
 
+/** The terminationGracePeriodSeconds that leaves 5 s after our own grace: less, and the kubelet may kill us in it. */
+export function toPodGraceSeconds(graceMs: number): number {
+  return Math.ceil(graceMs / 1_000) + 5;
+}
+
 /** Whether the pod is held at all once main has ended. */
 export function hasHold({ scrapesWantedCount, ttlMs }: Limits): boolean {
   return scrapesWantedCount !== 0 && ttlMs > 0;

@@ -93,8 +93,10 @@ function showView({ front, onView }: LoopParts, state: State): void {
   onView?.(view);
 }
 
-function hasProgressed({ phase: before }: State, { phase }: State): boolean {
+function hasProgressed({ facts: factsBefore, phase: before }: State, { facts, phase }: State): boolean {
   if (phase.kind !== before.kind) return true;
+  // From a signal on the report says what a pod that is killed in it lacks.
+  if (phase.kind === 'holding' && facts.terminatedAtMs !== factsBefore.terminatedAtMs) return true;
   if (phase.kind !== 'quitting' || before.kind !== 'quitting') return false;
   return phase.reports.length > before.reports.length || phase.push !== before.push;
 }

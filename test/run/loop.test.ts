@@ -160,6 +160,17 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
   assert.deepEqual([targets[0]?.result, clock.timerCount], ['stopped', 0]);
 });
 
+test('runLoop() reports a hold again when a signal comes in it: the report then says what the pod may lack', async () => {
+  const { clock, progress, signal, run } = world({
+    endsAtMs: 5_000,
+    read: async () =>
+      reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
+  });
+  clock.after(12_000, signal);
+  await run();
+  assert.deepEqual(progress, ['waiting', 'running', 'holding', 'holding', 'quitting']);
+});
+
 test('runLoop() reads metrics first, and looks at nothing more once one shows that main is alive', async () => {
   const looked: number[] = [];
   const { clock, run } = world({

@@ -9,6 +9,7 @@ import {
   type Outcome,
   type Policy,
   type ThresholdPolicy,
+  toPodGraceSeconds,
   toSeconds,
 } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
@@ -223,8 +224,11 @@ function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrap
 
 /** What may have kept the scrapes away; null where nothing is known. */
 function findHint(input: ReportInput, outcome: RunOutcome): string | null {
-  const { facts, phase } = input.state;
-  const { policy, source } = input;
+  const { state, policy, source, stage } = input;
+  const { facts, phase } = state;
+  const { terminationGraceMs } = policy.limits;
+  if (outcome === 'unfinished' && facts.terminatedAtMs !== null && findMainEnd(phase) !== null)
+    return `if this report is the last, the pod's grace is shorter than LASTSCRAPE_TERMINATION_GRACE (${terminationGraceMs / 1_000} s): set terminationGracePeriodSeconds to ${toPodGraceSeconds(terminationGraceMs)}`;
   if (outcome === 'exporterGone' && !facts.hasAnswered) {
     const page = policy.front === null ? 'where the exporter listens' : "main's own page";
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
@@ -240,10 +244,15 @@ function findHint(input: ReportInput, outcome: RunOutcome): string | null {
     const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
     return front.scrapers.length > 0 && answeredAtMs === null
       ? `scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: ${cut(unreadWhy, 200)}`
-      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods`;
+      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods${outcome === 'terminated' ? `; or ${findGraceHint(input).change}` : ''}`;
   }
-  const slow = findSlowScraper(front, outcome, policy);
-  if (slow !== null && phase.kind === 'quitting') return slow;
+  const isGivenUp = stage.kind === 'done' && stage.by !== null;
+  if (outcome === 'terminated' && !isGivenUp) {
+    const { why, change } = findGraceHint(input);
+    return `${why}: ${change}`;
+  }
+  const slow = outcome === 'expired' ? findSlowScraper(front, policy) : null;
+  if (slow !== null) return slow;
   if (outcome === 'expired' && isLeftAtEnd(input)) {
     return 'scrapes stopped when main ended: a rule that drops NotReady pods? A held pod is NotReady';
   }
@@ -254,33 +263,64 @@ function findHint(input: ReportInput, outcome: RunOutcome): string | null {
     return `${droppedCount} pushed families were deleted or replaced, and had no more room before a scrape had them`;
   const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
   if (lost !== undefined) return MESSAGES[lost].text;
-  if (outcome !== 'expired' || phase.kind !== 'quitting' || (phase.scrapesSeenCount ?? 0) > 0) return null;
-  if (phase.scrapesSeenCount === null) {
+  if (outcome !== 'expired' || phase.kind !== 'quitting') return null;
+  const { seen } = countScrapes(input);
+  if (seen === null) {
     return phase.hasAnswered
       ? 'the exporter showed no promhttp scrape counter after main ended'
       : 'the exporter gave no answer after main ended';
   }
+  if (seen > 0) return 'not all scrapes came that were waited for: LASTSCRAPE_SCRAPES=1 waits for one';
   const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
-  return warned.includes('nobodyScraped') && isNobody ? MESSAGES.nobodyScraped.text : null;
+  return isNobody
+    ? MESSAGES.nobodyScraped.text
+    : `no scrape came in LASTSCRAPE_TTL (${policy.limits.ttlMs / 1_000} s): is the scrape interval longer, or does a rule drop NotReady pods?`;
 }
 
 /** Whether a scraper that came regularly while main ran never came in the hold. */
 function isLeftAtEnd(input: ReportInput): boolean {
   const { policy, state } = input;
-  const isRegular = state.facts.front.scrapers.some((scraper) => findInterval(scraper) !== null);
-  return policy.front !== null && isRegular && countScrapes(input).seen === 0;
+  return policy.front !== null && findLongestInterval(state.facts.front) !== null && countScrapes(input).seen === 0;
 }
 
-/** Where a hold was shorter than a scraper's interval, what to set; null: no scraper is so slow. */
-function findSlowScraper({ scrapers }: FrontFacts, outcome: RunOutcome, { limits }: Policy): string | null {
-  if (outcome !== 'terminated' && outcome !== 'expired') return null;
-  const isGrace = outcome === 'terminated';
-  const heldMs = isGrace ? limits.terminationGraceMs : limits.ttlMs;
-  const intervalMs = Math.max(0, ...scrapers.map((scraper) => findInterval(scraper) ?? 0));
-  if (intervalMs <= heldMs) return null;
-  const variable = isGrace ? 'LASTSCRAPE_TERMINATION_GRACE' : 'LASTSCRAPE_TTL';
-  const pod = isGrace ? ", and the pod's terminationGracePeriodSeconds above that" : '';
-  return `${variable} is ${heldMs / 1000} s, and the scrapes come every ${toSeconds(intervalMs, 1)} s: set it higher${pod}`;
+/** How much longer than a scraper's interval a hold should be. */
+const SPARE_MS = 10_000;
+
+/** What gives a scrape the time that a signal took away: both graces, by the scrapers' interval if that is known. */
+function findGraceHint({ state: { facts, phase }, policy: { limits }, nowMs }: ReportInput) {
+  const { terminationGraceMs: graceMs, ttlMs } = limits;
+  const pods = "the pod's terminationGracePeriodSeconds";
+  const set = `set LASTSCRAPE_TERMINATION_GRACE (${graceMs / 1_000} s) to`;
+  const endedAtMs = findMainEnd(phase);
+  if (endedAtMs === null)
+    return {
+      why: 'main had not ended by then',
+      change: `${set} more than main takes to stop, and ${pods} 5 s above that`,
+    };
+  const heldMs = (phase.kind === 'quitting' ? phase.sinceMs : nowMs) - endedAtMs;
+  const held = `held for ${toSeconds(heldMs, 1)} s`;
+  const intervalMs = findLongestInterval(facts.front);
+  if (intervalMs === null)
+    return { why: held, change: `${set} 15 s above the scrape interval, and ${pods} 5 s above that` };
+  // Time for the scrape that was missed, or for one more where one must have failed.
+  const wantedMs = Math.ceil((graceMs + intervalMs - (intervalMs > heldMs ? heldMs : 0) + SPARE_MS) / 1_000) * 1_000;
+  const isTtlToo = intervalMs + SPARE_MS > ttlMs;
+  const change = `${isTtlToo ? set.replace(/to$/, 'and LASTSCRAPE_TTL to') : set} ${wantedMs / 1_000}s, and ${pods} to ${toPodGraceSeconds(wantedMs)}`;
+  return { why: `${held}, scraped every ${toSeconds(intervalMs, 1)} s`, change };
+}
+
+/** Where the longest hold was shorter than a scraper's interval, what to set; null: no scraper is so slow. */
+function findSlowScraper(front: FrontFacts, { limits: { ttlMs } }: Policy): string | null {
+  const intervalMs = findLongestInterval(front);
+  return intervalMs === null || intervalMs <= ttlMs
+    ? null
+    : `LASTSCRAPE_TTL is ${ttlMs / 1000} s, and the scrapes come every ${toSeconds(intervalMs, 1)} s: set it higher`;
+}
+
+/** The longest interval of a scraper, in milliseconds; null: none came twice. */
+function findLongestInterval({ scrapers }: FrontFacts): number | null {
+  const found = scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null);
+  return found.length === 0 ? null : Math.max(...found);
 }
 
 /** The last totals of the exporter, if it showed any. */

@@ -23,15 +23,16 @@ export function buildBugReport(error: string, version: string): Report {
 /** Kubernetes allows 4,096 bytes a message and 12 KiB a pod; this leaves room for twelve containers. */
 export const REPORT_MAX_BYTES = 1_024;
 
-/** The lists of a report in the order they are shortened: which end goes first, and how many stay. */
-const LISTS = [
-  { field: 'scrapers', omitted: 'scrapersOmitted', rest: [1], keptCount: 0 },
-  { field: 'alsoFailed', omitted: 'failedOmitted', rest: [0, -1], keptCount: 0 },
-  { field: 'targets', omitted: 'targetsOmitted', rest: [0, -1], keptCount: 0 },
-  { field: 'problems', omitted: 'problemsOmitted', rest: [0, -1], keptCount: 1 },
-] as const;
-/** Fields that only help: of the report, a target, the push or an entry that fails. */
-const HINTS: readonly string[] = ['hint', 'nearest', 'why'];
+/** The lists of a report: which end goes first, and how many stay. */
+const LISTS = {
+  scrapers: { field: 'scrapers', omitted: 'scrapersOmitted', rest: [1], keptCount: 0 },
+  alsoFailed: { field: 'alsoFailed', omitted: 'failedOmitted', rest: [0, -1], keptCount: 0 },
+  targets: { field: 'targets', omitted: 'targetsOmitted', rest: [0, -1], keptCount: 0 },
+  problems: { field: 'problems', omitted: 'problemsOmitted', rest: [0, -1], keptCount: 1 },
+} as const;
+type List = Omit<(typeof LISTS)[keyof typeof LISTS], 'keptCount'> & { readonly keptCount: number };
+/** Fields that only help: of a target, the push or an entry that fails. */
+const HELP: readonly string[] = ['hint', 'nearest', 'why'];
 const TEXT_MIN_LENGTH = 16;
 
 /** The report cut to at most `maxBytes` bytes of JSON. */
@@ -44,21 +45,19 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
   return fitted;
 }
 
-/** Drops hints, then exit codes, then shortens one list after the other, then cuts texts. */
+/**
+ * Drops exit codes and all but the newest scraper, what only explains an entry or a target, the other scrapers and
+ * failed entries, only then the hint, which says what to change; then shortens the other lists, and cuts texts.
+ */
 function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
-  let now = dropHints(report);
+  const { mainExitCodes: _, ...rest } = report;
+  yield rest;
+  let now = dropHelp(yield* shorten(rest, { ...LISTS.scrapers, keptCount: 1 }));
   yield now;
-  const { mainExitCodes: _, ...rest } = now;
-  now = rest;
-  yield now;
-  for (const { field, omitted, rest, keptCount } of LISTS) {
-    let list: readonly unknown[] = now[field] ?? [];
-    while (list.length > keptCount) {
-      list = list.slice(...rest);
-      now = { ...now, [field]: list, [omitted]: (now[omitted] ?? 0) + 1 };
-      yield now;
-    }
-  }
+  now = yield* shorten(now, LISTS.scrapers, LISTS.alsoFailed);
+  const { hint: __, ...unhinted } = now;
+  yield unhinted;
+  now = yield* shorten(unhinted, LISTS.targets, LISTS.problems);
   // One problem may quote a long value, a summary a long error, and an entry a long label.
   for (let length = maxBytes; length >= TEXT_MIN_LENGTH; length = Math.floor(length / 2)) {
     now = cutTexts(now, length);
@@ -66,10 +65,27 @@ function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
   }
 }
 
-function dropHints(report: Report): Report {
-  // A number is the exit code of a container that is called so.
-  const isHint = (name: string, value: unknown) => HINTS.includes(name) && typeof value !== 'number';
-  return JSON.parse(JSON.stringify(report), (name, value) => (isHint(name, value) ? undefined : value));
+/** Shortens one list after the other, by one at a time. @returns the shortest */
+function* shorten(report: Report, ...lists: readonly List[]): Generator<Report, Report> {
+  let now = report;
+  for (const { field, omitted, rest, keptCount } of lists) {
+    let list: readonly unknown[] = now[field] ?? [];
+    while (list.length > keptCount) {
+      list = list.slice(...rest);
+      now = { ...now, [field]: list, [omitted]: (now[omitted] ?? 0) + 1 };
+      yield now;
+    }
+  }
+  return now;
+}
+
+/** Without what only explains an entry that fails, a target, the push or the hand-over. */
+function dropHelp(report: Report): Report {
+  const { hint: _, ...fields } = report;
+  return {
+    ...report,
+    ...JSON.parse(JSON.stringify(fields, (name, value) => (HELP.includes(name) ? undefined : value))),
+  };
 }
 
 function cutTexts(report: Report, length: number): Report {

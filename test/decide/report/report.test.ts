@@ -169,9 +169,11 @@ test('buildReport() hints at why nothing scraped, where the hold expired without
   const { running } = initialState(0).facts;
   const facts = { warned, running: { ...running, count: { ...running.count, isNobody: true } } };
   assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), facts)).hint, MESSAGES.nobodyScraped.text);
-  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), { warned })).hint, undefined, 'one has since');
-  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0))).hint, undefined);
-  assert.equal(reportOn(stateWith(ended('expired', 22_000, 1), facts)).hint, undefined);
+  const late =
+    'no scrape came in LASTSCRAPE_TTL (90 s): is the scrape interval longer, or does a rule drop NotReady pods?';
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0), { warned })).hint, late, 'one has since');
+  assert.equal(reportOn(stateWith(ended('expired', 22_000, 0))).hint, late);
+  assert.match(reportOn(stateWith(ended('expired', 22_000, 1), facts)).hint ?? '', /^not all scrapes came /);
   assert.equal(reportOn(stateWith(ended('scraped', 22_000, 2), facts)).hint, undefined);
   const uncounted = ended('expired', 22_000, null);
   assert.match(reportOn(stateWith(uncounted)).hint ?? '', /no promhttp scrape counter/);
@@ -228,15 +230,15 @@ test('fitReport() fits where every letter is one that JSON writes as six', () =>
   assert.notEqual(fitted.failed, undefined);
 });
 
-test('fitReport() drops hints first, then whole targets, and counts them', () => {
+test('fitReport() drops the hints of targets first, then the hint, then whole targets, and counts them', () => {
   const hint = 'x'.repeat(300);
   const few = reportOn(
     stateWith(ended('expired', 1, null)),
     Array.from({ length: 3 }, () => ({ ...STOPPED, hint })),
   );
-  const withoutHints = fitReport(few);
+  const withoutHints = fitReport({ ...few, hint: 'set that' });
   assert.ok(measureSize(few) > REPORT_MAX_BYTES && measureSize(withoutHints) <= REPORT_MAX_BYTES);
-  assert.equal(withoutHints.hint, undefined);
+  assert.equal(withoutHints.hint, 'set that', 'what to change stays');
   assert.deepEqual(withoutHints.targets, [STOPPED, STOPPED, STOPPED]);
   const many = fitReport(
     reportOn(
@@ -246,6 +248,7 @@ test('fitReport() drops hints first, then whole targets, and counts them', () =>
   );
   assert.ok(measureSize(many) <= REPORT_MAX_BYTES);
   assert.ok((many.targets?.length ?? 0) > 3);
+  assert.equal(many.hint, undefined);
   assert.equal((many.targets?.length ?? 0) + (many.targetsOmitted ?? 0), 40);
 });
 
@@ -254,16 +257,14 @@ test('buildReport() never says that main ran for less than no time', () => {
   assert.deepEqual([ran, reportOn(stateWith(ended('released', 0, 0), { aliveSinceMs: 0 })).ranSeconds], [0, 0]);
 });
 
-test('fitReport() drops exit codes after hints and before targets', () => {
+test('fitReport() drops exit codes before all else', () => {
   const exitCodes = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${'c'.repeat(60)}-${index}`, 0]));
-  const few = { load: 3, why: 4 };
-  const hinted = { ...STOPPED, hint: 'x'.repeat(900) };
-  const kept = fitReport(reportOn(stateWith(ended('expired', 1, 0), { exitCodes: few }), [hinted])).mainExitCodes;
-  assert.deepEqual(kept, few, 'of a container that is called as a hint is, too');
-  const many = fitReport(reportOn(stateWith(ended('expired', 1, 0), { exitCodes })));
-  assert.ok(measureSize(many) <= REPORT_MAX_BYTES);
-  assert.ok(!('mainExitCodes' in many));
-  assert.deepEqual(many.targets, [STOPPED]);
+  const hinted = [{ ...STOPPED, hint: 'x'.repeat(300) }];
+  const { mainExitCodes, ...many } = reportOn(stateWith(ended('expired', 1, 0), { exitCodes }), hinted);
+  assert.deepEqual(mainExitCodes, exitCodes);
+  const fitted = fitReport({ ...many, mainExitCodes });
+  assert.ok(measureSize(fitted) <= REPORT_MAX_BYTES);
+  assert.deepEqual(fitted, many);
 });
 
 test('fitReport() fits any number of problems, any error and any text of many bytes', () => {
@@ -375,10 +376,13 @@ test('buildReport() says which port of the front nothing ever scraped, and what 
   const hint =
     'nothing scraped port 9469: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods';
   for (const outcome of ['expired', 'terminated'] as const) {
-    assert.equal(reportFront(outcome, NO_SCRAPERS, policy).hint, hint);
-    assert.equal(reportFront(outcome, frontWith(['a', 50]), policy).hint, undefined);
+    assert.ok(reportFront(outcome, NO_SCRAPERS, policy).hint?.startsWith(hint), outcome);
   }
-  assert.equal(reportOn(stateWith(ended('terminated', null, null)), [], policy).hint, undefined, 'main lived');
+  const late =
+    'no scrape came in LASTSCRAPE_TTL (90 s): is the scrape interval longer, or does a rule drop NotReady pods?';
+  assert.equal(reportFront('expired', frontWith(['a', 50]), policy).hint, late);
+  const partly = frontWith(['a', 50], ['b', 60], ['a', 105]);
+  assert.match(reportFront('expired', partly, policy).hint ?? '', /^not all scrapes came that were waited for: /);
   const unread = { ...frontWith(['a', 50]), scrapesCount: 0 };
   assert.match(reportFront('expired', unread, policy).hint ?? '', /LASTSCRAPE_METRICS_URL could not be read: run /);
   const failed = { ...unread, seen: { ...unread.seen, unreadWhy: 'HTTP 404' } };
@@ -391,12 +395,51 @@ test('buildReport() says of scrapes that stopped with main which rule may drop t
   const hintOf = (outcome: 'expired' | 'terminated', ...scrapes: readonly (readonly [string, number])[]) =>
     reportFront(outcome, frontWith(...scrapes), AUTO).hint;
   assert.match(hintOf('expired', ['a', 50], ['a', 60]) ?? '', /^scrapes stopped when main ended: .+ NotReady pods\?/);
-  assert.equal(hintOf('expired', ['a', 50], ['b', 60]), undefined, 'no interval is known');
-  assert.equal(hintOf('expired', ['a', 50], ['a', 60], ['b', 101]), undefined, 'one came');
-  assert.equal(hintOf('terminated', ['a', 50], ['a', 60]), undefined, 'the grace cut it short');
+  assert.match(hintOf('expired', ['a', 50], ['b', 60]) ?? '', /^no scrape came in /, 'no interval is known');
+  assert.match(hintOf('expired', ['a', 50], ['a', 60], ['b', 101]) ?? '', /^not all scrapes came /, 'one came');
+  assert.match(hintOf('terminated', ['a', 50], ['a', 60]) ?? '', /^held for /, 'the grace cut it short');
 });
 
-test('fitReport() drops scrapers after hints and exit codes, and before targets: the longest silent first', () => {
+test('buildReport() says of every run that a signal cut short which graces to set, by the interval where it is known', () => {
+  const grace = { ...LIMITS, terminationGraceMs: 12_000, scrapesWantedCount: 'auto' as const };
+  const hintOf = (front: FrontFacts, limits: Limits = grace) =>
+    reportFront('terminated', front, { ...AUTO, limits }).hint;
+  const pods = "and the pod's terminationGracePeriodSeconds";
+  const set = (seconds: number, ttl = '') =>
+    `set LASTSCRAPE_TERMINATION_GRACE (12 s) ${ttl}to ${seconds}s, ${pods} to ${seconds + 5}`;
+  assert.equal(hintOf(frontWith(['a', 10], ['a', 70])), `held for 12 s, scraped every 60 s: ${set(70)}`);
+  // One that should have come: time for one more.
+  assert.equal(hintOf(frontWith(['a', 88], ['a', 98])), `held for 12 s, scraped every 10 s: ${set(32)}`);
+  const short = { ...grace, ttlMs: 65_000 };
+  const both = set(70, 'and LASTSCRAPE_TTL ');
+  assert.equal(hintOf(frontWith(['a', 10], ['a', 70]), short), `held for 12 s, scraped every 60 s: ${both}`);
+  const unknown = `set LASTSCRAPE_TERMINATION_GRACE (12 s) to 15 s above the scrape interval, ${pods} 5 s above that`;
+  assert.equal(hintOf(frontWith(['a', 70])), `held for 12 s: ${unknown}`);
+  assert.ok(hintOf(NO_SCRAPERS)?.endsWith(`init containers or NotReady pods; or ${unknown}`));
+  const limits = grace;
+  const alone = reportOn(stateWith(ended('terminated', 100_000, 0)), [], { limits });
+  assert.equal(alone.hint, `held for 12 s: ${unknown}`, 'without a front');
+  const { hint, summary } = reportOn(stateWith(ended('terminated', null, null)), [], { limits });
+  assert.equal(summary, 'Terminated before main was seen to end');
+  assert.equal(
+    hint,
+    `main had not ended by then: set LASTSCRAPE_TERMINATION_GRACE (12 s) to more than main takes to stop, ${pods} 5 s above that`,
+  );
+  const stage = { kind: 'done', exitCode: 130, by: 'SIGINT' } as const;
+  const given = reportOn(stateWith(ended('terminated', 100_000, 0)), [], { limits, stage });
+  assert.equal(given.hint, undefined, 'by a second signal');
+});
+
+test('buildReport() says on the way, from a signal on, what a pod lacks that is killed then', () => {
+  const hintOf = (phase: Phase, terminatedAtMs: number | null) =>
+    reportOn(stateWith(phase, { terminatedAtMs }), [], UNFINISHED).hint;
+  const hint =
+    "if this report is the last, the pod's grace is shorter than LASTSCRAPE_TERMINATION_GRACE (25 s): set terminationGracePeriodSeconds to 30";
+  assert.deepEqual([hintOf(HOLDING, 100_000), hintOf(ended('expired', 1, 0), 100_000)], [hint, hint]);
+  assert.deepEqual([hintOf(HOLDING, null), hintOf(RUNNING, 100_000)], [undefined, undefined]);
+});
+
+test('fitReport() drops scrapers after exit codes, the longest silent first: all but one before hints of targets, that one before the hint', () => {
   const front = frontWith(...Array.from({ length: 12 }, (_, index) => [`10.0.0.${index}`, index] as const));
   const facts = { front, exitCodes: { load: 3 } };
   const state = stateWith(ended('expired', 100_000, 0), facts);
@@ -404,16 +447,18 @@ test('fitReport() drops scrapers after hints and exit codes, and before targets:
   const long = { ...reportOn(state, targets, AUTO), hint: 'h' };
   const fitted = fitReport(long);
   assert.ok(measureSize(long) > REPORT_MAX_BYTES && measureSize(fitted) <= REPORT_MAX_BYTES);
-  assert.ok(!('hint' in fitted) && !('mainExitCodes' in fitted));
-  assert.deepEqual(fitted.targets, [STOPPED, STOPPED]);
+  assert.ok(!('mainExitCodes' in fitted));
+  assert.deepEqual([fitted.hint, fitted.targets], ['h', targets]);
   const keptCount = fitted.scrapers?.length ?? 0;
   assert.ok(keptCount > 0 && keptCount < 12);
   assert.equal(keptCount + (fitted.scrapersOmitted ?? 0), 12);
   assert.equal(fitted.scrapers?.at(-1)?.scraper, '10.0.0.11 Prometheus/3.0.0');
   const one = measureSize(fitted) - 1;
   assert.equal(fitReport(long, one).scrapers?.length, keptCount - 1, 'one byte less costs one more');
-  const tight = fitReport(long, 530);
-  assert.deepEqual([tight.scrapers, tight.scrapersOmitted, tight.targets?.length], [[], 12, 2]);
+  const newest = fitReport(long, 650);
+  assert.deepEqual([newest.scrapers?.length, newest.hint, newest.targets], [1, 'h', [STOPPED, STOPPED]]);
+  const tight = fitReport(long, 540);
+  assert.deepEqual([tight.scrapers, tight.scrapersOmitted, tight.hint, tight.targets?.length], [[], 12, 'h', 2]);
 });
 
 const THRESHOLDS: NonNullable<Policy['thresholds']> = [
