@@ -50,6 +50,7 @@ export const MESSAGES = {
   pushedDropped: warn(
     'families that were deleted or replaced are gone before a scrape had them: there was no more room',
   ),
+  keptPageLost: warn('a page that a program asked to keep is gone before a scrape had it: there is room for four'),
   nothingPushed: warn("nothing was pushed: check the host and port of main's URL, and hostAliases"),
   hookNotCalled: warn(
     'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, or is not Python 3.6 or later',

@@ -178,6 +178,8 @@ export type FrontObservation = {
   readonly calledAtMs?: number;
   /** A scraper has not had the page that an earlier program asked to keep. Default: false. */
   readonly hasOwedPage?: boolean;
+  /** Such pages of five programs and more that had no room until every scraper had them. Default: 0. */
+  readonly lostCallsCount?: number;
   /** Why the newest read that failed did; absent: none has. */
   readonly unreadWhy?: string;
   /** Absent: the source takes no pushes. */

@@ -137,8 +137,7 @@ export async function openFront(
   const observe = () => {
     const why = source.unreadWhy();
     const unread = why !== null && { unreadWhy: why };
-    const owed = source.hasPutAside() && { hasOwedPage: true };
-    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...owed, ...readCalls() };
+    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...source.owed(), ...readCalls() };
   };
   return {
     kind: 'open',

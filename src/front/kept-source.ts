@@ -1,6 +1,7 @@
 // The source, read and kept as decide/serve/serve.ts and pages.ts say. Holds no rule.
 
 import type { LogEntry } from '../decide/messages.ts';
+import type { FrontObservation } from '../decide/model.ts';
 import {
   addCall,
   type Call,
@@ -92,7 +93,7 @@ export type KeptPages = {
   /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
   readonly findCalled: (scraperId: number, accept: string, isReplaced: boolean) => Promise<Called | null>;
   readonly isOwed: (scraperId: number) => boolean;
-  readonly hasPutAside: () => boolean;
+  readonly owed: () => Pick<FrontObservation, 'hasOwedPage' | 'lostCallsCount'>;
   /** The scraper has had the page of that call; null: the newest page. */
   readonly takeCalled: (number: number | null, scraperId: number) => void;
   readonly keepLiving: (livingIds: readonly number[]) => void;
@@ -168,7 +169,7 @@ function openPages(
   let state = beginSource(kind);
   let pages: Pages<SnapshotStore> = beginPages(isTextWanted, hasFormats);
   const newest = async (accept?: string) => (await findPage(pages, accept)?.store.newest()) ?? null;
-  const calls = openCalls(newest);
+  const calls = openCalls(newest, log);
   let unreadWhy: string | null = null;
   const nowMs = () => findMoment().atMs;
   const open = (from?: SnapshotStore) => openSnapshotStore(findVanishedKeptMs(pollMs), from);
@@ -244,7 +245,7 @@ function openPages(
     },
     findCalled: calls.find,
     isOwed: calls.isOwed,
-    hasPutAside: calls.hasPutAside,
+    owed: calls.owed,
     takeCalled: calls.take,
     keepLiving: calls.keepLiving,
     wanted: () => listWanted(pages, nowMs(), isLiving()),
@@ -255,15 +256,18 @@ function openPages(
 }
 
 /** The pages that programs asked to keep. `findNewest`: what is served now. */
-function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>) {
+function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>, log: KeepParts['log']) {
   let calls: readonly Call<Snapshot>[] = [];
+  let lostCallsCount = 0;
   return {
     /** Another program answers, or none. */
     end(): void {
       calls = endCalls(calls);
     },
     add(livingIds: readonly number[]): void {
-      calls = addCall(calls, livingIds);
+      const added = addCall(calls, livingIds);
+      ({ calls } = added);
+      if (added.isFull) log({ id: 'keptPageLost', fields: { lost: ++lostCallsCount } });
     },
     /** The page in this store is about to be replaced. */
     async replace(accept: string, store: SnapshotStore): Promise<void> {
@@ -271,7 +275,7 @@ function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>) {
       if (replaced !== null) calls = replacePage(calls, accept, replaced);
     },
     isOwed: (scraperId: number) => isOwed(calls, scraperId),
-    hasPutAside: () => hasPutAside(calls),
+    owed: () => ({ ...(hasPutAside(calls) && { hasOwedPage: true }), ...(lostCallsCount > 0 && { lostCallsCount }) }),
     /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
     async find(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
       const call = findCall(calls, scraperId, accept, isReplaced);

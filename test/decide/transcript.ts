@@ -251,6 +251,7 @@ function readCalls(fields: Fields): Partial<FrontObservation> {
     }),
     ...(hook !== undefined && { hookCallsCount: Number(hook) }),
     ...(fields.has('owed') && { hasOwedPage: true }),
+    ...(fields.has('lost') && { lostCallsCount: Number(fields.get('lost')) }),
   };
 }
 

@@ -173,18 +173,21 @@ for (const [how, finishedCount] of [
   });
 }
 
-test('keepSource() owes the page of a call as it was, not with what the next program answers before it is seen alive', async () => {
-  const { kept, take } = openScene();
-  kept.takeView(LIVING);
-  await take(['extracted 1\nprocess_start_time_seconds 5\n']);
-  kept.addCall([7], 0);
-  kept.takeView(ENDED);
-  await take(['loaded 1\nprocess_start_time_seconds 6\n']);
-  kept.takeView(LIVING);
-  await take(['loaded 2\nprocess_start_time_seconds 6\n']);
-  const called = await kept.findCalled(7, TEXT_ACCEPT, true);
-  assert.equal(
-    called && String(await readPieces(called.snapshot.body.read())),
-    'extracted 1\nprocess_start_time_seconds 5\n',
-  );
-});
+for (const livingIds of [[7], []]) {
+  test(`keepSource() owes the newest four pages of calls, as they were, where ${livingIds.length} lived`, async () => {
+    const { kept, take } = openScene();
+    kept.takeView(LIVING);
+    for (let start = 1; start <= 6; start++) {
+      await take([`extracted 1\nprocess_start_time_seconds ${start}\n`]);
+      kept.addCall(livingIds, 0);
+    }
+    kept.takeView(ENDED);
+    await take(['loaded 1\nprocess_start_time_seconds 7\n']);
+    kept.takeView(LIVING);
+    await take(['loaded 2\nprocess_start_time_seconds 7\n']);
+    kept.keepLiving([7]);
+    const called = await kept.findCalled(7, TEXT_ACCEPT, true);
+    assert.match(String(await readPieces(called?.snapshot.body.read() ?? [])), /^extracted 1\nprocess.* 3\n$/);
+    assert.deepEqual(kept.owed(), { hasOwedPage: true, lostCallsCount: 2 });
+  });
+}

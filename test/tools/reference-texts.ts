@@ -89,6 +89,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   pushRefused: null,
   pushedDropped:
     'All that is pushed has 6 MB, with what was deleted and not yet scraped: scrape more often, or push less.',
+  keptPageLost: 'Five programs in one interval, one after the other: scrape more often.',
   nothingPushed: 'In the pod, `curl HOST:PORT/-/ready` must print `OK`.',
   hookNotCalled: 'What changed after the last read is lost: see [the hook](front.md#the-python-hook).',
   familyTwice: null,

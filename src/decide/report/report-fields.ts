@@ -261,6 +261,9 @@ function findHint(input: ReportInput, outcome: RunOutcome): string | null {
     return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
   if (droppedCount > 0)
     return `${droppedCount} pushed families were deleted or replaced, and had no more room before a scrape had them`;
+  const { lostCallsCount = 0 } = front.seen;
+  if (lostCallsCount > 0)
+    return `${lostCallsCount} of the pages that programs asked to keep had no room until a scrape: scrape more often`;
   const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
   if (lost !== undefined) return MESSAGES[lost].text;
   if (outcome !== 'expired' || phase.kind !== 'quitting') return null;

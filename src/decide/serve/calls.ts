@@ -6,8 +6,8 @@ export type Call<Page> = {
   readonly number: number;
   /** The program that called has ended: what answers now is another one. */
   readonly isOver: boolean;
-  /** The scrapers that have not had its page. */
-  readonly pendingIds: readonly number[];
+  /** The scrapers that have not had its page; null: none lived, and the first that comes has not had it. */
+  readonly pendingIds: readonly number[] | null;
   /** The pages put aside, by Accept; empty while the call's page is still the newest. */
   readonly replaced: ReadonlyMap<string, Page>;
 };
@@ -19,13 +19,17 @@ const CALLS_MAX_COUNT = 4;
 
 /**
  * The calls, oldest first, with one that was kept while these scrapers lived. It replaces earlier ones of the
- * same program.
+ * same program; `isFull`: the page of the oldest is lost for it.
  */
-export function addCall<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
-  if (livingIds.length === 0) return calls;
+export function addCall<Page>(
+  calls: readonly Call<Page>[],
+  livingIds: readonly number[],
+): { readonly calls: readonly Call<Page>[]; readonly isFull: boolean } {
   const number = (calls.at(-1)?.number ?? 0) + 1;
-  const call = { number, isOver: false, pendingIds: livingIds, replaced: new Map<string, Page>() };
-  return [...calls.filter(({ isOver }) => isOver), call].slice(-CALLS_MAX_COUNT);
+  const pendingIds = livingIds.length === 0 ? null : livingIds;
+  const call = { number, isOver: false, pendingIds, replaced: new Map<string, Page>() };
+  const all = [...calls.filter(({ isOver }) => isOver), call];
+  return { calls: all.slice(-CALLS_MAX_COUNT), isFull: all.length > CALLS_MAX_COUNT };
 }
 
 /** The source refused, or another program answers there. */
@@ -52,8 +56,8 @@ export function findCall<Page>(
   accept: string,
   isReplaced: boolean,
 ): Call<Page> | null {
-  const isDue = ({ isOver, pendingIds, replaced }: Call<Page>) =>
-    isOver && pendingIds.includes(id) && (!isReplaced || replaced.has(accept));
+  const isDue = (call: Call<Page>) =>
+    call.isOver && isPendingFor(call, id) && (!isReplaced || call.replaced.has(accept));
   return calls.find(isDue) ?? null;
 }
 
@@ -61,7 +65,11 @@ export function findCall<Page>(
  * Whether this scraper is owed the page of a program that may have ended: what answers now may be another.
  */
 export function isOwed<Page>(calls: readonly Call<Page>[], id: number): boolean {
-  return calls.some(({ isOver, pendingIds }) => !isOver && pendingIds.includes(id));
+  return calls.some((call) => !call.isOver && isPendingFor(call, id));
+}
+
+function isPendingFor({ pendingIds }: Call<unknown>, id: number): boolean {
+  return pendingIds === null || pendingIds.includes(id);
 }
 
 /** Whether a scraper is still owed a page that was put aside: it is not among the last pages. */
@@ -71,24 +79,28 @@ export function hasPutAside(calls: readonly Call<unknown>[]): boolean {
 
 /** The scraper has had the page of this call. */
 export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id: number): readonly Call<Page>[] {
-  return keepPending(calls, (call, each) => call.number !== number || each !== id);
+  return keepPending(calls, (call) => call.number === number, id);
 }
 
 /** The scraper has had the newest page, and with it that of every call whose page was not put aside. */
 export function takeNewest<Page>(calls: readonly Call<Page>[], id: number): readonly Call<Page>[] {
-  return keepPending(calls, ({ replaced }, each) => replaced.size > 0 || each !== id);
+  return keepPending(calls, ({ replaced }) => replaced.size === 0, id);
+}
+
+function keepPending<Page>(calls: readonly Call<Page>[], isTaken: (call: Call<Page>) => boolean, id: number) {
+  return calls
+    .map((call) =>
+      isTaken(call) ? { ...call, pendingIds: (call.pendingIds ?? []).filter((each) => each !== id) } : call,
+    )
+    .filter(isPending);
 }
 
 /** Only these scrapers still live. */
 export function keepLiving<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]): readonly Call<Page>[] {
-  return keepPending(calls, (_, id) => livingIds.includes(id));
+  const keep = (pendingIds: Call<Page>['pendingIds']) => pendingIds?.filter((id) => livingIds.includes(id)) ?? null;
+  return calls.map((call) => ({ ...call, pendingIds: keep(call.pendingIds) })).filter(isPending);
 }
 
-function keepPending<Page>(
-  calls: readonly Call<Page>[],
-  isPending: (call: Call<Page>, id: number) => boolean,
-): readonly Call<Page>[] {
-  return calls
-    .map((call) => ({ ...call, pendingIds: call.pendingIds.filter((id) => isPending(call, id)) }))
-    .filter(({ pendingIds }) => pendingIds.length > 0);
+function isPending({ pendingIds }: Call<unknown>): boolean {
+  return pendingIds === null || pendingIds.length > 0;
 }

@@ -22,7 +22,7 @@ function tell(events: string): readonly Call<string>[] {
   for (const [what = '', ...rest] of events.split(', ').map((event) => event.split(' '))) {
     const numbers = rest.map(Number);
     const [first = 0, second = 0] = numbers;
-    if (what === 'call') calls = addCall(calls, numbers);
+    if (what === 'call') ({ calls } = addCall(calls, numbers));
     else if (what === 'ends') calls = endCalls(calls);
     else if (what === 'replaces') calls = replacePage(calls, String(rest[0]), `page ${++answersCount}`);
     else if (what === 'takes') calls = takeCall(calls, first, second);
@@ -44,7 +44,9 @@ for (const [what, events, expected] of [
   ['the scraper lives no more', 'call 1, ends, living 2', 'none'],
   ['a second program has ended as well', 'call 1, ends, replaces a, call 1, ends, takes 1 1, replaces a', 'page 2'],
   ['its program called again', 'call 1, call 1, ends, replaces a, takes 2 1', 'none'],
-  ['nobody lived', 'call, ends', 'none'],
+  ['nobody lived', 'call, ends, replaces a, living, living 1', 'page 1'],
+  ['nobody lived, and another came first', 'call, ends, replaces a, takes 1 2', 'none'],
+  ['nobody lived, and another had the newest page', 'call, ends, newest 2', 'none'],
 ] as const) {
   test(`the page of a call for scraper 1 where ${what}`, () => {
     const found = findCall(tell(events), 1, 'a', false);
@@ -55,6 +57,7 @@ for (const [what, events, expected] of [
 test('calls: four at most, the newest; after the end only a page that was replaced is one of its own', () => {
   const calls = tell(Array(5).fill('call 1, ends').join(', '));
   assert.deepEqual([calls.length, findCall(calls, 1, 'a', false)?.number, findCall(calls, 1, 'a', true)], [4, 2, null]);
+  assert.deepEqual([addCall(calls, [1]).isFull, addCall(calls.slice(1), [1]).isFull], [true, false]);
 });
 
 test('hasPutAside() while a scraper has not had a page that another program has replaced', () => {
@@ -63,9 +66,9 @@ test('hasPutAside() while a scraper has not had a page that another program has 
 });
 
 test('isOwed() while the program that called may still answer, and a scraper has not had its page', () => {
-  const stories = ['call 1', 'call 2', 'call 1, ends', 'call 1, newest 1'];
+  const stories = ['call 1', 'call 2', 'call 1, ends', 'call 1, newest 1', 'call'];
   assert.deepEqual(
     stories.map((story) => isOwed(tell(story), 1)),
-    [true, false, false, false],
+    [true, false, false, false, true],
   );
 });
