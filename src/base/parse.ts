@@ -22,10 +22,3 @@ const PORT_MAX = 65_535;
 export function isPortNumber(digits: string): boolean {
   return /^\d{1,5}$/.test(digits) && Number(digits) >= 1 && Number(digits) <= PORT_MAX;
 }
-
-/** Ends the sentence "must be …" where a port in the text is above 65535; else empty. */
-export function describeHighPort(text: string): string {
-  const ports = [...text.matchAll(/(?<=^|:)\d+(?=[:/?#]|$)/g)];
-  const [high] = ports.find(([digits]) => Number(digits) > PORT_MAX) ?? [];
-  return high === undefined ? '' : `; ${high.slice(0, 20)} is above the highest port, ${PORT_MAX}`;
-}

@@ -1,5 +1,5 @@
-// What a mistyped variable, duration, condition, target or separator may have meant. Pure. Only advises: a
-// value is never repaired.
+// What a mistyped variable, condition, target or separator may have meant. Pure. Only advises: a value
+// is never repaired.
 
 import { findNearest } from '../base/text.ts';
 import type { ConditionKind } from '../observe/condition-kind.ts';
@@ -10,16 +10,6 @@ const PREFIX = 'LASTSCRAPE_';
 const LONG_SCORE = 0.7;
 /** Of a kind of condition, which is shorter: `sigtrem` has 0.63 of `sigterm`, `sigkill` 0.38. */
 const SHORT_SCORE = 0.6;
-
-/** Milliseconds of each unit, by the words used for it. */
-const UNITS: readonly (readonly [RegExp, number])[] = [
-  [/^(ms|msecs?|millis|milliseconds?)$/, 1],
-  [/^(s|secs?|seconds?|)$/, 1_000],
-  [/^(m|mins?|minutes?)$/, 60_000],
-  [/^(h|hrs?|hours?)$/, 3_600_000],
-  [/^(d|days?)$/, 86_400_000],
-  [/^(w|weeks?)$/, 604_800_000],
-];
 
 /** The variables that `name` may stand for, maybe none; null: the name is not meant for lastscrape. */
 export function suggestVariables(name: string, known: readonly string[]): readonly string[] | null {
@@ -39,22 +29,10 @@ export function suggestVariables(name: string, known: readonly string[]): readon
   return meant === undefined ? null : [meant];
 }
 
-/** Reads a duration of any program, such as `90 s`, `1.5m`, `1d`; in milliseconds, null if it is not one. */
-export function suggestDuration(text: string): number | null {
-  const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
-  // The pattern must match in one way only: backtracking over many digits blocks the process for minutes.
-  if (plain === '' || !/^(?:\d+(?:\.\d+)?[a-z]+)*(?:\d+(?:\.\d+)?)?$/.test(plain)) return null;
-  let sumMs = 0;
-  for (const [, count = '', word = ''] of plain.matchAll(/(\d+(?:\.\d+)?)([a-z]*)/g)) {
-    const unit = UNITS.find(([words]) => words.test(word));
-    if (unit === undefined) return null;
-    sumMs += Number(count) * unit[1];
-  }
-  // 0.1 × 1000 may not be exactly 100. Below a millisecond is not 0, which often means "no limit".
-  return sumMs > 0 && sumMs < 1 ? null : Math.round(sumMs);
-}
-
-/** Splits at `;` and new lines, or at blanks too; null without these, or if a piece is not an entry. */
+/**
+ * Splits at `;` and new lines, or at blanks too; null without these, or if a piece is not an entry. The whole may
+ * be an entry as well, as with `file:/a;port:1`, and is not what was meant.
+ */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
   for (const separator of [/[;\n]/, /[;\s]+/]) {
     const pieces = text

@@ -2,7 +2,7 @@
 // A problem completes the sentence "must be …"; a value is never repaired.
 
 import type { ParseResult } from '../base/parse.ts';
-import { COMPARISONS, type Comparison, type ThresholdPolicy } from '../decide/model.ts';
+import { COMPARISONS, type ThresholdPolicy } from '../decide/model.ts';
 import { quote, type ReadResult, readEntries } from './entries.ts';
 
 /** One entry: which sample is compared, and with what. */
@@ -67,10 +67,12 @@ export function parseThreshold(entry: string): ParseResult<Threshold> {
   }
   const sign = rest.slice(0, rest.search(/[^<>=!~]|$/));
   const comparison = COMPARISONS.find((each) => each === sign);
-  if (comparison === undefined) return { problem: `${describeComparison(sign)}, such as ${EXAMPLE}` };
+  if (comparison === undefined) return { problem: `compared with one of ${COMPARISONS.join(' ')}, such as ${EXAMPLE}` };
   const number = rest.slice(sign.length).trim();
   const limit = NUMBER.test(number) ? Number(number) : Number.NaN;
-  if (!Number.isFinite(limit)) return { problem: describeNumber(number) };
+  if (!Number.isFinite(limit)) {
+    return { problem: 'compared with a plain number such as 0.01 or 500, in the unit of the metric' };
+  }
   return { value: { text: entry, name, labels, comparison, limit } };
 }
 
@@ -102,26 +104,4 @@ function parseLabels(text: string): ParseResult<{ readonly labels: Threshold['la
 function unescapeValue(text: string): string | null {
   if (/\\[^\\"n]/s.test(text.replaceAll('\\\\', ''))) return null;
   return text.replace(/\\([\\"n])/g, (_, letter: string) => (letter === 'n' ? '\n' : letter));
-}
-
-/** The operators of other languages. */
-const MEANT: Readonly<Record<string, Comparison>> = {
-  '=': '==',
-  '===': '==',
-  '=>': '>=',
-  '=<': '<=',
-  '<>': '!=',
-  '!==': '!=',
-};
-
-function describeComparison(sign: string): string {
-  const meant = MEANT[sign];
-  return `compared ${meant === undefined ? `with one of ${COMPARISONS.join(' ')}` : `with "${meant}", not "${sign}"`}`;
-}
-
-function describeNumber(text: string): string {
-  const [, digits = '', unit = ''] = /^([+-]?\d+(?:\.\d+)?)\s*(%|[a-zA-Z]+)$/.exec(text) ?? [];
-  const share = `; did you mean ${Number((Number(digits) / 100).toPrecision(12))}?`;
-  const advice = unit === '' ? '' : unit === '%' ? share : `, without ${quote(unit)}`;
-  return `compared with a plain number such as 0.01 or 500, in the unit of the metric${advice}`;
 }

@@ -1,34 +1,26 @@
 // How the text of a variable becomes a value, and back: durations, counts, URLs, addresses, paths. Pure.
 // A problem completes the sentence "must be …"; a value is never repaired.
 
-import { describeHighPort, isPortNumber, LOOPBACK, type ParseResult } from '../base/parse.ts';
+import { isPortNumber, LOOPBACK, type ParseResult } from '../base/parse.ts';
 import { joinNames } from '../base/text.ts';
-import { suggestDuration } from './advice.ts';
 
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
 const SCRAPES_MAX = 1_000;
+
+const DURATION = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+const UNITS_MS = [3_600_000, 60_000, 1_000, 1] as const;
 
 /**
  * Reads `500ms`, `90s`, `1m30s`, `2h`: each unit at most once, the largest first; a bare integer is seconds.
  * @returns milliseconds
  */
 export function parseDuration(text: string, minMs = 0): ParseResult<number> {
-  const isOurs = /^(?:\d+|(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?)$/.test(text);
-  const valueMs = isOurs ? suggestDuration(text) : null;
-  if (valueMs === null) return describeDuration(text, minMs);
+  const [match = '', ...counts] = DURATION.exec(/^\d+$/.test(text) ? `${text}s` : text) ?? [];
+  if (match === '') return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
+  const valueMs = UNITS_MS.reduce((sumMs, unitMs, index) => sumMs + unitMs * Number(counts[index] ?? 0), 0);
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
   if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
   return { value: valueMs };
-}
-
-/** Suggests the same duration in our units if another program would read the text. */
-function describeDuration(text: string, minMs: number): { readonly problem: string } {
-  const plain = text.toLowerCase().replaceAll(/["'\s]/g, '');
-  const meantMs = suggestDuration(text);
-  if (meantMs === null) return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
-  if (plain !== text && 'value' in parseDuration(plain, minMs)) return { problem: `written "${plain}"` };
-  const checked = parseDuration(formatDuration(meantMs), minMs);
-  return 'value' in checked ? { problem: `written "${formatDuration(meantMs)}"` } : checked;
 }
 
 /** Writes a duration as `parseDuration` reads it: `500ms`, `1m30s`. */
@@ -60,7 +52,7 @@ export function parseMetricsUrl(text: string): ParseResult<URL> {
   if (/^pushgateway:/i.test(text)) return url !== null && isPlainPush(url) ? { value: url } : { problem: PUSH_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
-    const advice = SOURCE_ADVICE.find(([start]) => start.test(text))?.[1] ?? describeHighPort(text);
+    const advice = SOURCE_ADVICE.find(([start]) => start.test(text))?.[1] ?? '';
     return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
   }
   return { value: url };
@@ -244,13 +236,10 @@ export function parseFrontAddress(text: string): ParseResult<FrontAddress> {
   if (match !== undefined && host !== undefined && isPortNumber(digits)) {
     return { value: { host, port: Number(digits), text } };
   }
-  const meant = suggestFrontAddress(text);
   const isName = /^[\w.-]+:\d+$/.test(text) && /[a-z]/i.test(text);
-  const name = '; host names are not looked up: use the port alone to listen on all addresses';
-  const other = isName ? name : describeHighPort(text);
-  const advice = meant === null ? other : `; did you mean "${meant}"?`;
+  const name = isName ? '; host names are not looked up: use the port alone to listen on all addresses' : '';
   return {
-    problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`,
+    problem: `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${name}`,
   };
 }
 
@@ -266,14 +255,4 @@ function readHost(text: string): string | undefined {
   if (text === 'localhost') return text;
   if (/^\d+(\.\d+){3}$/.test(text)) return URL.parse(`http://${text}`)?.hostname === text ? text : undefined;
   return /^\[.*\]$/.test(text) ? URL.parse(`http://${text}`)?.hostname.slice(1, -1) : undefined;
-}
-
-/** The address meant by `:9469`, `*:9469`, a URL, or an IPv6 address without brackets; null if unclear. */
-function suggestFrontAddress(text: string): string | null {
-  const [, digits = ''] = /^(?:[a-z]+:\/\/)?\*?:(\d+)\/?$/.exec(text) ?? [];
-  if (isPortNumber(digits)) return digits;
-  const [, host = '', port = ''] = /^(?:(?:http|tcp):\/\/)?([^/@]+):(\d+)(?:\/.*)?$/.exec(text) ?? [];
-  if (!isPortNumber(port)) return null;
-  if (readHost(host) !== undefined) return `${host}:${port}`;
-  return host.includes(':') && readHost(`[${host}]`) !== undefined ? `[${host}]:${port}` : null;
 }

@@ -4,7 +4,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { describeHighPort, isPortNumber, LOOPBACK, readVariable } from '../base/parse.ts';
+import { isPortNumber, LOOPBACK, readVariable } from '../base/parse.ts';
 import { redactEntry, redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
@@ -161,7 +161,7 @@ export function presetKind(preset: Preset): TargetKind {
       const [match, port, servicePort] = PORTS.exec(entry.slice(name.length)) ?? [];
       if (match === undefined || ![port, servicePort].every((each) => each === undefined || isPortNumber(each))) {
         return {
-          problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535${describeHighPort(entry)}`,
+          problem: `${name}, ${name}:PORT or ${name}:PORT:SERVICE_PORT, with ports from 1 to 65535`,
         };
       }
       const value = token === undefined ? '' : readVariable(env, token.variable);
@@ -203,7 +203,7 @@ export const urlKind: TargetKind = {
     if (text === '') return null;
     const url = URL.parse(text);
     if (url === null || url.protocol !== 'http:') {
-      return { problem: `an http: URL such as "http://localhost:9646/quitquitquit"${describeHighPort(text)}` };
+      return { problem: 'an http: URL such as "http://localhost:9646/quitquitquit"' };
     }
     if (!METHODS.includes(method.toUpperCase())) return { problem: `a method of ${METHODS.join(', ')} before the URL` };
     const headers = readAuthorization(url);

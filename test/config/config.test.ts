@@ -72,20 +72,16 @@ const PERCENT = 'a URL whose user and password are percent-encoded UTF-8: a "%" 
 const COMMAS = 'separated by commas: "…"';
 const MEANT = '; did you mean "…"?';
 const FOREIGN = '; "…" is not loopback: the ports of another host never prove anything about main';
-const HIGH_PORT = '; … is above the highest port, 65535';
 
 /** A variable, what it must be, and wrong values by what stands for `…`. */
 type Wrong = readonly [name: string, must: string, values: Readonly<Record<string, readonly string[]>>];
 const WRONG: readonly Wrong[] = [
-  ['TTL', 'written "…"', { '90s': ['90 s', '90S', '"90s"'], '1m30s': ['1 m 30 s', '1.5m', '30s1m'], '24h': ['1d'] }],
-  ['TTL', 'written "…"', { '168h': ['1w'], '100ms': ['0.1'], '2m': ['2 minutes'], '1h30m': ['1h30min'] }],
-  ['TTL', 'written "…"', { '1s500ms': ['1.5s'] }],
-  ['TTL', DURATION, { '': ['0.25ms', '1y', '9O s', '-1'] }],
-  ['TTL', 'at most 8760h', { '': ['400d', '9999999h'] }],
-  ['POLL', 'at least 100ms', { '': ['50 ms', '99ms'] }],
+  ['TTL', DURATION, { '': ['90 s', '90S', '30s1m', '1.5m', '1d', '0.1', '1y', '9O s', '-1', '1m1m'] }],
+  ['TTL', 'at most 8760h', { '': ['8761h', '9999999h'] }],
+  ['POLL', 'at least 100ms', { '': ['99ms'] }],
   ['QUIT_TIMEOUT', 'at least 1ms', { '': ['0'] }],
   ['SETTLE', DURATION, { '': ['soon'] }],
-  ['START_TIMEOUT', 'written "…"', { '24h': ['1d'] }],
+  ['START_TIMEOUT', DURATION, { '': ['1d'] }],
   ['RUN_TIMEOUT', DURATION, { '': ['x'] }],
   ['TERMINATION_GRACE', DURATION, { '': ['s'] }],
   ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
@@ -98,8 +94,18 @@ const WRONG: readonly Wrong[] = [
   ['EXIT_ZERO', '"true" or "false"', { '': ['True'] }],
   ['DRY_RUN', '"true" or "false"', { '': ['1'] }],
   ['LOG_LEVEL', '"debug", "info", "warn" or "error"', { '': ['INFO'] }],
-  ['METRICS_URL', HTTP_URL, { '': ['https://localhost:9646/metrics', 'localhost:9646', 'http://localhost:0/metrics'] }],
-  ['METRICS_URL', `${HTTP_URL}${HIGH_PORT}`, { '96460': ['http://localhost:96460/metrics'] }],
+  [
+    'METRICS_URL',
+    HTTP_URL,
+    {
+      '': [
+        'https://localhost:9646/metrics',
+        'localhost:9646',
+        'http://localhost:0/metrics',
+        'http://localhost:96460/metrics',
+      ],
+    },
+  ],
   [
     'METRICS_URL',
     `${HTTP_URL}; for Locust's page use "locust+…"`,
@@ -124,15 +130,9 @@ const WRONG: readonly Wrong[] = [
   [
     'DONE_WHEN',
     COMMAS,
-    { 'metric:up,port:5557': ['metric:up;port:5557', 'metric:up; port:5557;', 'metric:up\nport:5557'] },
-  ],
-  [
-    'DONE_WHEN',
-    COMMAS,
-    { 'metric:up,port:5557': ['metric:up port:5557'], 'port:1,port:2,port:3': ['port:1;port:2 port:3'] },
+    { 'metric:up,port:5557': ['metric:up; port:5557;', 'metric:up\nport:5557', 'metric:up port:5557'] },
   ],
   ['DONE_WHEN', COMMAS, { 'file:/a/b,port:5557': ['file:/a/b;port:5557'], 'port:5557': ['port:5557;'] }],
-  ['DONE_WHEN', COMMAS, { 'sigterm,port:5557': ['sigterm port:5557'] }],
   ['DONE_WHEN', 'metric:NAME with a metric name such as "locust_up"', { '': ['metric:a-b'] }],
   ['DONE_WHEN', 'file:PATH with an absolute path such as "/shared/done"', { '': ['file:done'] }],
   [
@@ -140,11 +140,9 @@ const WRONG: readonly Wrong[] = [
     'file:PATH with the path of a file such as "/shared/done", without a slash at its end',
     { '': ['file:/shared/', 'file:/'] },
   ],
-  ['DONE_WHEN', PORT, { '': ['port:0', 'port:http', 'port:127.0.0.256:1'] }],
-  ['DONE_WHEN', PORT + HIGH_PORT, { '65536': ['port:65536'], '655350': ['port:localhost:655350'] }],
+  ['DONE_WHEN', PORT, { '': ['port:0', 'port:http', 'port:65536', 'port:127.0.0.256:1'] }],
   ['DONE_WHEN', PORT + FOREIGN, { db: ['port:db:5432'], 'example.org': ['port:example.org:80'] }],
   ['DONE_WHEN', PORT + FOREIGN, { '10.0.0.1': ['port:10.0.0.1:80'], '[fe80::1]': ['port:[fe80::1]:80'] }],
-  ['QUIT', COMMAS, { 'locust-exporter,istio': ['locust-exporter istio'] }],
   ['QUIT', TARGET, { '': ['quitquitquit', 'nginx', 'haproxy', 'redis_exporter'] }],
   [
     'QUIT',
@@ -161,8 +159,8 @@ const WRONG: readonly Wrong[] = [
   ['QUIT', TARGET + MEANT, { 'locust-exporter': ['locust_exporter', 'locust-metrics-exporter'], envoy: ['Envoy'] }],
   ['QUIT', TARGET + MEANT, { none: ['None', 'off'] }],
   ['QUIT', TARGET + MEANT, { 'http://localhost:9646/quitquitquit': ['localhost:9646/quitquitquit'] }],
-  ['QUIT', `${ISTIO}${HIGH_PORT}`, { '150000': ['istio:15020:150000'] }],
-  ['QUIT', QUIT_URL + HIGH_PORT, { '70000': ['http://localhost:70000/quit'] }],
+  ['QUIT', ISTIO, { '': ['istio:15020:150000'] }],
+  ['QUIT', QUIT_URL, { '': ['http://localhost:70000/quit'] }],
   ['QUIT', 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL', { '': ['BREW http://localhost/'] }],
 ];
 function checkWrong(name: string, value: string, shown: string, must: string): void {

@@ -44,17 +44,10 @@ const NUMBER = 'compared with a plain number such as 0.01 or 500, in the unit of
 const FUNCTION = `a metric as the exposition shows it, such as ${EXAMPLE}; "…(…)" is a function, which is not supported`;
 const PROBLEMS: readonly (readonly [must: string, ...entries: string[]])[] = [
   [`a metric, a comparison and a number, such as ${EXAMPLE}`, '> 1', '1a > 1'],
-  [`compared with one of >= <= == != > <, such as ${EXAMPLE}`, 'none', 'a', 'a b > 1', 'a >> 1'],
-  [`compared with "==", not "=", such as ${EXAMPLE}`, 'a = 1'],
-  [`compared with ">=", not "=>", such as ${EXAMPLE}`, 'a => 1'],
-  [`compared with "!=", not "<>", such as ${EXAMPLE}`, 'a <> 1'],
+  [`compared with one of >= <= == != > <, such as ${EXAMPLE}`, 'none', 'a', 'a b > 1', 'a >> 1', 'a = 1', 'a => 1'],
   [FUNCTION.replace('…', 'rate'), 'rate(a[5m]) > 1'],
   [FUNCTION.replace('…', 'p'), 'p(95)<500'],
-  [NUMBER, 'a >', 'a > b', 'a > NaN', 'a > 0x10', 'a > 1e999', 'a > 1 2'],
-  [`${NUMBER}, without "ms"`, 'a > 500ms'],
-  [`${NUMBER}; did you mean 0.015?`, 'a > 1.5%'],
-  [`${NUMBER}; did you mean 0.011?`, 'a > 1.1%'],
-  [`${NUMBER}; did you mean 0.0012345678?`, 'a > 0.12345678%'],
+  [NUMBER, 'a >', 'a > b', 'a > NaN', 'a > 0x10', 'a > 1e999', 'a > 1 2', 'a > 500ms', 'a > 1.5%'],
   [
     'written with label="value", separated by commas, such as {name="Aggregated"} between { and }',
     ...['a{b="c" > 1', 'a{b=c} > 1', "a{b='c'} > 1", 'a{b=~"c.*"} > 1', 'a{b!="c"} > 1', 'a{b} > 1', 'a{,} > 1'],
@@ -72,21 +65,13 @@ for (const [must, ...entries] of PROBLEMS) {
 test('readConfig() reports all wrong entries at once, each with its text', () => {
   assert.deepEqual(readFailIfProblems('a > 1,, b => 2, c{d="e"} > 1%'), [
     'Cannot read LASTSCRAPE_FAIL_IF: entry 2 of 4 is empty; must be left out, with its comma',
-    `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared with ">=", not "=>", such as ${EXAMPLE}`,
-    `Cannot read LASTSCRAPE_FAIL_IF: "c{d=\\"e\\"} > 1%" must be ${NUMBER}; did you mean 0.01?`,
+    `Cannot read LASTSCRAPE_FAIL_IF: "b => 2" must be compared with one of >= <= == != > <, such as ${EXAMPLE}`,
+    `Cannot read LASTSCRAPE_FAIL_IF: "c{d=\\"e\\"} > 1%" must be ${NUMBER}`,
   ]);
   assert.deepEqual(readFailIfProblems(',a > 1'), [
     'Cannot read LASTSCRAPE_FAIL_IF: entry 1 of 2 is empty; must be left out, with its comma',
   ]);
 });
-
-for (const text of ['a > 1; b > 2', 'a > 1\nb > 2']) {
-  test(`readConfig() advises a comma for ${JSON.stringify(text)}`, () => {
-    const [problem = '', ...others] = readFailIfProblems(text);
-    assert.match(problem, /must be separated by commas: "a > 1,b > 2"$/);
-    assert.deepEqual(others, []);
-  });
-}
 
 test('readConfig() takes no more entries than one search of each exposition each may cost', () => {
   const list = (count: number) => Array.from({ length: count }, (_, index) => `a${index} > 1`).join();

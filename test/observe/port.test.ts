@@ -37,14 +37,25 @@ test('observe() is unknown where it was cut short', async () => {
 test('read() takes a port, with or without a loopback host', () => {
   const right = ['1', '5557', '65535', 'localhost:5557', '127.0.0.1:1', '127.255.255.255:1', '[::1]:5557'];
   for (const argument of right) assert.ok('value' in portKind.read(argument, CONTEXT), argument);
-  const high = (port: string) => `; ${port} is above the highest port, 65535`;
   const foreign = (host: string) =>
     `; "${host}" is not loopback: the ports of another host never prove anything about main`;
-  const wrong = ['', '0', '-1', 'x', '5557x', ':5557', '127.0.0.256:1', '127.0.0:1', '::1:5557', '0x10', ' 5557'];
+  const wrong = [
+    '',
+    '0',
+    '-1',
+    'x',
+    '5557x',
+    ':5557',
+    '127.0.0.256:1',
+    '127.0.0:1',
+    '::1:5557',
+    '0x10',
+    ' 5557',
+    '65536',
+    '[::1]:99999',
+  ];
   for (const [argument, advice] of [
     ...wrong.map((each) => [each, ''] as const),
-    ['65536', high('65536')],
-    ['[::1]:99999', high('99999')],
     ['10.0.0.1:5557', foreign('10.0.0.1')],
     ['example.com:5557', foreign('example.com')],
     ['db:5432', foreign('db')],

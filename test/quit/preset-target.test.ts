@@ -66,12 +66,8 @@ test('read() takes its own name only, and ports that exist', () => {
     assert.equal(read(entry), null, entry);
   }
   for (const ports of [':', ':0', ':65536', ':x', ':1:', ':1:0', ':1:2:3', ':-1', '::1', ':123456', ': 1']) {
-    const [, high] = /^:(65536|123456)$/.exec(ports) ?? [];
-    assert.equal(
-      read(`envoy${ports}`),
-      `envoy, envoy:PORT or envoy:PORT:SERVICE_PORT, with ports from 1 to 65535${high === undefined ? '' : `; ${high} is above the highest port, 65535`}`,
-      ports,
-    );
+    const must = 'envoy, envoy:PORT or envoy:PORT:SERVICE_PORT, with ports from 1 to 65535';
+    assert.equal(read(`envoy${ports}`), must, ports);
   }
 });
 
