@@ -98,6 +98,10 @@ function filePath(name: Variable['name'], example: string, meaning: string) {
   return { name, default: 'none', meaning, read } as const;
 }
 
+/** The policy for labelled pods passes an annotation that is not `python` on, for this to name it. */
+const HOOKS_MUST =
+  '"none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")';
+
 /** Every variable but those of a kind of condition, by its field of `Config` or `Config['limits']`. */
 export const ROWS = {
   metricsUrl: {
@@ -200,10 +204,7 @@ export const ROWS = {
     default: 'none',
     meaning: 'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
     // A slash may end the path of a folder.
-    read: readValueOrNone(
-      (text) => parseFilePath(text.replace(/\/$/, ''), '"none" or an absolute path such as "/lastscrape-hooks"'),
-      hideNoPath,
-    ),
+    read: readValueOrNone((text) => parseFilePath(text.replace(/\/$/, ''), HOOKS_MUST)),
   },
   handOver: {
     name: 'LASTSCRAPE_HAND_OVER',

@@ -27,7 +27,7 @@ export function findWatchEnd(terminatedAtMs: number, { terminationGraceMs, reser
   return terminatedAtMs + Math.max(0, terminationGraceMs - reserveMs);
 }
 
-/** The terminationGracePeriodSeconds that leaves 5 s after our own grace: less, and the kubelet may kill us in it. */
+/** The terminationGracePeriodSeconds that leaves 5 s after our own grace. */
 export function toPodGraceSeconds(graceMs: number): number {
   return Math.ceil(graceMs / 1_000) + 5;
 }

@@ -16,6 +16,7 @@ const [, NAMES = ''] = /"lastscrape\.annotations\.all" -}}\n(.*)/.exec(readFileS
 const KNOWN = `${NAMES} HOOK PUSHGATEWAY HAND_OVER`.toLowerCase().replaceAll('_', '-').replaceAll(' ', ', ');
 
 type Annotations = Readonly<Record<string, string>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 const UNKNOWN: Annotations = { 'lastscrape.dev/tll': '2m', 'lastscrape.dev/ttl': '2m' };
 const WARNING = unknown('lastscrape.dev/tll');
@@ -28,10 +29,33 @@ function misplaced(kind: string, place: string): string {
   return `lastscrape.dev/ttl: an annotation of lastscrape does nothing on the ${kind} itself; it belongs on ${place}`;
 }
 
+const NO_LABEL = 'lastscrape.dev/injcet';
+
+function noLabel(name: string): string {
+  return `${name}: does nothing as a label; the only label is lastscrape.dev/inject, the rest are annotations`;
+}
+
+function unreadable(values: string): string {
+  return `${values}: cannot be read, and nothing would be held; must be a duration such as 90s or 1m30s`;
+}
+
 const SPEC = { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] };
 
 function pod(annotations?: Annotations): Manifest {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pod', annotations }, spec: SPEC };
+}
+
+/** The same with labels on its pod. */
+function withLabels(manifest: Manifest, ...names: readonly string[]): Manifest {
+  const labels = Object.fromEntries(names.map((name) => [name, 'true']));
+  const { kind, spec, metadata } = manifest as unknown as { kind: string; spec: Fields; metadata: Fields };
+  if (kind === 'Pod') return { ...manifest, metadata: { ...metadata, labels } };
+  if (manifest.apiVersion === 'locust.io/v1') return { ...manifest, spec: { ...spec, labels: { master: labels } } };
+  const place =
+    kind === 'LocustTest' ? ['master'] : [...(kind === 'Job' ? [] : ['jobTemplate', 'spec']), 'template', 'metadata'];
+  const put = (value: Fields, [first, ...rest]: readonly string[]): Fields =>
+    first === undefined ? { ...value, labels } : { ...value, [first]: put((value[first] ?? {}) as Fields, rest) };
+  return { ...manifest, spec: put(spec, place) };
 }
 
 function job(annotations?: Annotations, own?: Annotations): Manifest {
@@ -91,6 +115,24 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
     'the label as an annotation',
     pod({ 'lastscrape.dev/inject': 'false' }),
     ['lastscrape.dev/inject is a label, and does nothing as an annotation'],
+  ],
+  ...[pod, job, cronJob, locustTestV2, locustTestV1].flatMap((make) => [
+    [
+      `a label that is nearly ours, ${make.name}`,
+      withLabels(make(), NO_LABEL, 'lastscrape.dev/inject', 'lastscrape.dev/test'),
+      [noLabel(NO_LABEL)],
+    ] as const,
+    [
+      `durations that cannot be read, ${make.name}`,
+      make({ 'lastscrape.dev/ttl': '2mins', 'lastscrape.dev/poll': ' 1m30s ', 'lastscrape.dev/settle': '9O' }),
+      [unreadable('lastscrape.dev/ttl: 2mins, lastscrape.dev/settle: 9O')],
+    ] as const,
+  ]),
+  ['an annotation written as a label', withLabels(job(), 'lastscrape.dev/hook'), [noLabel('lastscrape.dev/hook')]],
+  [
+    'durations that can be read',
+    pod({ 'lastscrape.dev/ttl': '90', 'lastscrape.dev/poll': '', 'lastscrape.dev/settle': '1h2m3s4ms' }),
+    [],
   ],
   [
     'a Job instead of its template',

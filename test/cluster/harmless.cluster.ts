@@ -75,11 +75,16 @@ export function runHarmlessScenarios(): void {
     });
   }
 
-  runScenarioIn('harmless: a wrong annotation', {}, async (namespace) => {
-    const annotations = { 'lastscrape.dev/hook': 'python', 'lastscrape.dev/ttl': '2mins' };
-    const pod = await proveComplete(namespace, { annotations, env: SHORT });
-    assert.match(readEnd(pod).report.problems?.join('\n') ?? '', /^Cannot read LASTSCRAPE_TTL: /);
-  });
+  for (const [hook, ttl, problem] of [
+    ['python', '2mins', /^Cannot read LASTSCRAPE_TTL: /],
+    ['pyhton', '2m', /^Cannot read LASTSCRAPE_HOOKS: it is "pyhton"; .* must be "python"\)$/],
+  ] as const) {
+    runScenarioIn(`harmless: a wrong annotation, of hook ${hook} and ttl ${ttl}`, {}, async (namespace) => {
+      const annotations = { 'lastscrape.dev/hook': hook, 'lastscrape.dev/ttl': ttl };
+      const pod = await proveComplete(namespace, { annotations, env: SHORT });
+      assert.match(readEnd(pod).report.problems?.join('\n') ?? '', problem);
+    });
+  }
 
   for (const [what, edit] of LEFT_ALONE) {
     runScenarioIn(`harmless: a pod with ${what} is left alone, and runs`, {}, async (namespace) => {

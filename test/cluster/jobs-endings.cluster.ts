@@ -176,7 +176,10 @@ export function runJobsEndingScenarios(): void {
     const pushed = { 'lastscrape.dev/pushgateway': 'gateway.a.svc:9091' };
     for (const [annotations, expected] of [
       [{ 'lastscrape.dev/done-when': 'port:1' }, /lastscrape.dev\/done-when: does nothing with the label/],
-      [{ 'lastscrape.dev/hook': 'ruby' }, /lastscrape.dev\/hook: ignored; must be "python"/],
+      [
+        { 'lastscrape.dev/hook': 'ruby' },
+        /lastscrape.dev\/hook: ruby is no hook, and nothing would be held; must be python/,
+      ],
       [
         { ...pushed, 'lastscrape.dev/push': 'pushgateway+http://gateway.a.svc:9091' },
         /lastscrape.dev\/push: this name leads to lastscrape itself/,

@@ -87,7 +87,11 @@ const WRONG: readonly Wrong[] = [
   ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
-  ['HOOKS', '"none" or an absolute path such as "/lastscrape-hooks"', { '': ['/hooks//', '/'] }],
+  [
+    'HOOKS',
+    '"none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")',
+    { '': ['/hooks//', '/', 'pyhton'] },
+  ],
   ['HAND_OVER', KEEPER_URL, { '': ['https://keeper', 'keeper:9470', 'http://localhost/x', 'http://k:0'] }],
   ['HAND_OVER_AS', PORT_NAME, { '': ['lastscrape', 'A/b', 'a/b/c', '/x'] }],
   ['HAND_OVER_FOLDER', 'an absolute path such as "/var/run/lastscrape/pod"', { '': ['pod', '/'] }],

@@ -16,6 +16,7 @@ export const JOBS_INJECTED = [
   'named-port',
   'own-url',
   'pushed',
+  'wrong-hook',
   'wrong-ttl',
 ] as const;
 

@@ -85,8 +85,15 @@ test('the hook is written where main mounts it', () => {
     const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
     assert.deepEqual(volumeMounts, isHooked ? [mount] : undefined, name);
     const hooks = resolveVariables(readJobGolden(name))['LASTSCRAPE_HOOKS'];
-    assert.equal(hooks, isHooked ? mount.mountPath : undefined, name);
+    assert.equal(hooks, isHooked ? mount.mountPath : name === 'wrong-hook' ? 'pyhton' : undefined, name);
   }
+});
+
+test('what is no hook is named by the program', () => {
+  const settings = readSettings(readJobGolden('wrong-hook'));
+  assert.deepEqual('problems' in settings && settings.problems, [
+    'Cannot read LASTSCRAPE_HOOKS: it is "pyhton"; must be "none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")',
+  ]);
 });
 
 test('main waits for lastscrape only where it needs it from its first moment; and a Guaranteed pod stays one', () => {
@@ -111,12 +118,13 @@ test('the metrics are read where the pod says that they are', () => {
     'named-port': 'http://localhost:8000/stats',
     'own-url': 'http://localhost:8001/report',
     pushed: 'pushgateway://127.0.0.1:9091',
+    'wrong-hook': 'http://localhost:8000/metrics',
     'wrong-ttl': 'http://localhost:8000/metrics',
   });
 });
 
 test('the program reads what it is given: the signal, the front at the port that is declared, nothing to quit', () => {
-  for (const name of JOBS_INJECTED.filter((each) => each !== 'wrong-ttl')) {
+  for (const name of JOBS_INJECTED.filter((each) => !each.startsWith('wrong-'))) {
     const pod = readJobGolden(name);
     const settings = readSettings(pod);
     assert.ok('config' in settings, `${name}: ${JSON.stringify(settings)}`);

@@ -173,6 +173,14 @@ lifecycle:
 {{- end }}
 {{- end }}
 
+{{/* CEL: whether a text that is not blank can be read as a duration, as lastscrape itself reads it. Argument: the text. */}}
+{{- define "lastscrape.isSeconds" -}}
+{{ . }}.matches('^[0-9]{1,8}$')
+{{- end }}
+{{- define "lastscrape.isDuration" -}}
+{{ . }}.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?([0-9]{1,11}ms)?$')
+{{- end }}
+
 {{/* CEL: whether c is a lastscrape: by its name, its image, or a variable that no main has. With arguments it only prints something. */}}
 {{- define "lastscrape.hasImage" -}}
 c.?image.orValue('').matches('(^|/)lastscrape([:@]|$)')
@@ -213,11 +221,14 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     && each.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z]([-a-z0-9]*[a-z0-9])?:[1-9][0-9]{0,4}$')
     && each.split(':')[1] == variables.pushNames[0].split(':')[1]) ? -1
     : int(variables.pushNames[0].split(':')[1]) < 65536 ? int(variables.pushNames[0].split(':')[1]) : -1
+# What is not "python" is passed on to lastscrape, whose report names it.
+- name: hookText
+  expression: variables.annotations[?'lastscrape.dev/hook'].orValue('').trim()
 # Python's own end calls for the last numbers: every regular container gets the folder where lastscrape puts the hook. Not one whose
 # envFrom may set PYTHONPATH: a value in env would replace that, and cannot contain it.
 - name: hooked
   expression: >-
-    variables.annotations[?'lastscrape.dev/hook'].orValue('').trim() != 'python' ? []
+    variables.hookText != 'python' ? []
     : variables.template.spec.containers.filter(c, c.?env.orValue(dyn([])).exists(e, e.name == 'PYTHONPATH')
     || !c.?envFrom.orValue(dyn([])).exists(each, 'PYTHONPATH'.startsWith(each.?prefix.orValue(''))))
 - name: isHooked

@@ -289,7 +289,7 @@ function isLeftAtEnd(input: ReportInput): boolean {
 /** How much longer than a scraper's interval a hold should be. */
 const SPARE_MS = 10_000;
 
-/** What gives a scrape the time that a signal took away: both graces, by the scrapers' interval if that is known. */
+/** Why a signal cut the hold short, and what to set: both graces, by the scrapers' interval if known. */
 function findGraceHint({ state: { facts, phase }, policy: { limits }, nowMs }: ReportInput) {
   const { terminationGraceMs: graceMs, ttlMs } = limits;
   const pods = "the pod's terminationGracePeriodSeconds";

@@ -46,8 +46,8 @@ export function fitReport(report: Report, maxBytes = REPORT_MAX_BYTES): Report {
 }
 
 /**
- * Drops exit codes and all but the newest scraper, what only explains an entry or a target, the other scrapers and
- * failed entries, only then the hint, which says what to change; then shortens the other lists, and cuts texts.
+ * Drops exit codes and all but the newest scraper, what only explains an entry or a target, that scraper and
+ * failed entries; only then the hint, which says what to change; then shortens other lists, and cuts texts.
  */
 function* listSmaller(report: Report, maxBytes: number): Generator<Report> {
   const { mainExitCodes: _, ...rest } = report;
