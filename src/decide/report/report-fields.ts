@@ -1,24 +1,14 @@
 // The fields of the report. Pure. They hold only what was seen; unknown is null.
 
 import { cut } from '../../base/text.ts';
-import { MESSAGES } from '../messages.ts';
-import {
-  type ExitCodes,
-  findLeastWanted,
-  type HoldOutcome,
-  type Outcome,
-  type Policy,
-  type ThresholdPolicy,
-  toPodGraceSeconds,
-  toSeconds,
-} from '../model.ts';
+import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
 import { findLastPage, findLastReadMs, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
-import { type FrontFacts, findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
+import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { SourceKind } from '../serve/serve.ts';
 import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
-import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
+import type { FailedThreshold, Verdict } from '../verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
 export type Report = {
@@ -101,7 +91,6 @@ export type ReportInput = {
 export function buildFields(input: ReportInput) {
   const { state, policy, nowMs, stage, toTime } = input;
   const { facts, phase } = state;
-  const { thresholds = [] } = policy;
   const pushed = findPush(input);
   const mainEndedAtMs = findMainEnd(phase);
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
@@ -133,10 +122,7 @@ export function buildFields(input: ReportInput) {
     exitCode: stage.kind === 'done' ? stage.exitCode : exitCode,
     version: input.version,
   };
-  const verdictHint = judged === null ? null : findVerdictHint(thresholds);
-  const isDelivered = outcome === 'scraped' || outcome === 'handedOver';
-  const hint = findHint(input, outcome) ?? verdictHint ?? (isDelivered ? findLossHint(input, lastPage) : null);
-  return { fields, hint, judged, pushed, mainEndedAtMs, lastPage, cameCount: came };
+  return { fields, judged, pushed, mainEndedAtMs, lastPage, cameCount: came };
 }
 
 /** Main's last page; null: without a front, or before main ended. */
@@ -145,19 +131,6 @@ function findReportedPage({ state, policy, source }: ReportInput, endedAtMs: num
   const { front } = state.facts;
   const { calledAtMs = null } = front.seen;
   return findLastPage({ kind: source.kind, calledAtMs }, findLastReadMs(front, endedAtMs), endedAtMs);
-}
-
-/** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
-function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
-  if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
-  return `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: add lastscrape.dev/hook: python, or end main with POST http://localhost:${policy.front?.port}/-/snapshot`;
-}
-
-/** What is wrong with the entries themselves; null: nothing. */
-function findVerdictHint(thresholds: readonly ThresholdPolicy[]): string | null {
-  if (findOfLastSeconds(thresholds) !== undefined) return MESSAGES.thresholdOfLastSeconds.text;
-  const odd = thresholds.find((each) => findOddLimit(each) !== null);
-  return odd === undefined ? null : `${cut(odd.text, 100)} says nothing of the run: ${findOddLimit(odd)}`;
 }
 
 /** Targets that are through, in their order; before the last are asked, these too. */
@@ -220,110 +193,6 @@ function listScrapers({ state, toTime }: ReportInput): NonNullable<Report['scrap
         last: scraper.takenAtMs === null ? null : toTime(scraper.takenAtMs),
       };
     });
-}
-
-/** What may have kept the scrapes away; null where nothing is known. */
-function findHint(input: ReportInput, outcome: RunOutcome): string | null {
-  const { state, policy, source, stage } = input;
-  const { facts, phase } = state;
-  const { terminationGraceMs } = policy.limits;
-  if (outcome === 'unfinished' && facts.terminatedAtMs !== null && findMainEnd(phase) !== null)
-    return `if this report is the last, the pod's grace is shorter than LASTSCRAPE_TERMINATION_GRACE (${terminationGraceMs / 1_000} s): set terminationGracePeriodSeconds to ${toPodGraceSeconds(terminationGraceMs)}`;
-  if (outcome === 'exporterGone' && !facts.hasAnswered) {
-    const page = policy.front === null ? 'where the exporter listens' : "main's own page";
-    const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
-    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
-  }
-  const { running, front, warned } = facts;
-  if (
-    policy.front !== null &&
-    front.scrapesCount === 0 &&
-    findMainEnd(phase) !== null &&
-    (outcome === 'expired' || outcome === 'terminated')
-  ) {
-    const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
-    return front.scrapers.length > 0 && answeredAtMs === null
-      ? `scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: ${cut(unreadWhy, 200)}`
-      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods${outcome === 'terminated' ? `; or ${findGraceHint(input).change}` : ''}`;
-  }
-  const isGivenUp = stage.kind === 'done' && stage.by !== null;
-  if (outcome === 'terminated' && !isGivenUp) {
-    const { why, change } = findGraceHint(input);
-    return `${why}: ${change}`;
-  }
-  const slow = outcome === 'expired' ? findSlowScraper(front, policy) : null;
-  if (slow !== null) return slow;
-  if (outcome === 'expired' && isLeftAtEnd(input)) {
-    return 'scrapes stopped when main ended: a rule that drops NotReady pods? A held pod is NotReady';
-  }
-  const { refusedCount = 0, droppedCount = 0, why = '' } = front.seen.pushes ?? {};
-  if (refusedCount > 0)
-    return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
-  if (droppedCount > 0)
-    return `${droppedCount} pushed families were deleted or replaced, and had no more room before a scrape had them`;
-  const { lostCallsCount = 0 } = front.seen;
-  if (lostCallsCount > 0)
-    return `${lostCallsCount} of the pages that programs asked to keep had no room until a scrape: scrape more often`;
-  const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
-  if (lost !== undefined) return MESSAGES[lost].text;
-  if (outcome !== 'expired' || phase.kind !== 'quitting') return null;
-  const { seen } = countScrapes(input);
-  if (seen === null) {
-    return phase.hasAnswered
-      ? 'the exporter showed no promhttp scrape counter after main ended'
-      : 'the exporter gave no answer after main ended';
-  }
-  if (seen > 0) return 'not all scrapes came that were waited for: LASTSCRAPE_SCRAPES=1 waits for one';
-  const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
-  return isNobody
-    ? MESSAGES.nobodyScraped.text
-    : `no scrape came in LASTSCRAPE_TTL (${policy.limits.ttlMs / 1_000} s): is the scrape interval longer, or does a rule drop NotReady pods?`;
-}
-
-/** Whether a scraper that came regularly while main ran never came in the hold. */
-function isLeftAtEnd(input: ReportInput): boolean {
-  const { policy, state } = input;
-  return policy.front !== null && findLongestInterval(state.facts.front) !== null && countScrapes(input).seen === 0;
-}
-
-/** How much longer than a scraper's interval a hold should be. */
-const SPARE_MS = 10_000;
-
-/** Why a signal cut the hold short, and what to set: both graces, by the scrapers' interval if known. */
-function findGraceHint({ state: { facts, phase }, policy: { limits }, nowMs }: ReportInput) {
-  const { terminationGraceMs: graceMs, ttlMs } = limits;
-  const pods = "the pod's terminationGracePeriodSeconds";
-  const set = `set LASTSCRAPE_TERMINATION_GRACE (${graceMs / 1_000} s) to`;
-  const endedAtMs = findMainEnd(phase);
-  if (endedAtMs === null)
-    return {
-      why: 'main had not ended by then',
-      change: `${set} more than main takes to stop, and ${pods} 5 s above that`,
-    };
-  const heldMs = (phase.kind === 'quitting' ? phase.sinceMs : nowMs) - endedAtMs;
-  const held = `held for ${toSeconds(heldMs, 1)} s`;
-  const intervalMs = findLongestInterval(facts.front);
-  if (intervalMs === null)
-    return { why: held, change: `${set} 15 s above the scrape interval, and ${pods} 5 s above that` };
-  // Time for the scrape that was missed, or for one more where one must have failed.
-  const wantedMs = Math.ceil((graceMs + intervalMs - (intervalMs > heldMs ? heldMs : 0) + SPARE_MS) / 1_000) * 1_000;
-  const isTtlToo = intervalMs + SPARE_MS > ttlMs;
-  const change = `${isTtlToo ? set.replace(/to$/, 'and LASTSCRAPE_TTL to') : set} ${wantedMs / 1_000}s, and ${pods} to ${toPodGraceSeconds(wantedMs)}`;
-  return { why: `${held}, scraped every ${toSeconds(intervalMs, 1)} s`, change };
-}
-
-/** Where the longest hold was shorter than a scraper's interval, what to set; null: no scraper is so slow. */
-function findSlowScraper(front: FrontFacts, { limits: { ttlMs } }: Policy): string | null {
-  const intervalMs = findLongestInterval(front);
-  return intervalMs === null || intervalMs <= ttlMs
-    ? null
-    : `LASTSCRAPE_TTL is ${ttlMs / 1000} s, and the scrapes come every ${toSeconds(intervalMs, 1)} s: set it higher`;
-}
-
-/** The longest interval of a scraper, in milliseconds; null: none came twice. */
-function findLongestInterval({ scrapers }: FrontFacts): number | null {
-  const found = scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null);
-  return found.length === 0 ? null : Math.max(...found);
 }
 
 /** The last totals of the exporter, if it showed any. */

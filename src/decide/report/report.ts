@@ -3,12 +3,12 @@
 import { cut, formatJson } from '../../base/text.ts';
 import { EXIT } from '../quit/exit-codes.ts';
 import { buildFields, cutFailed, type Report, type ReportInput } from './report-fields.ts';
-import { summarize } from './summary.ts';
+import { findHint, summarize } from './summary.ts';
 
 export function buildReport(input: ReportInput): Report {
   const found = buildFields(input);
-  const { fields, hint } = found;
-  return { summary: summarize(found, input), ...(hint === null ? {} : { hint }), ...fields };
+  const hint = findHint(found, input);
+  return { summary: summarize(found, input), ...(hint === null ? {} : { hint }), ...found.fields };
 }
 
 export function buildMisconfiguredReport(problems: readonly string[], version: string): Report {

@@ -1,11 +1,20 @@
-// The sentence of the report: how the run went, for a person. Pure.
+// The sentences of the report, for a person: how the run went, and the hint, what to change. Pure.
 
 import { cut } from '../../base/text.ts';
-import { assertNever, hasHold, type Policy } from '../model.ts';
-import type { LastPage } from '../serve/last-page.ts';
-import type { FrontFacts } from '../serve/scrapers.ts';
-import type { PushReport } from '../state.ts';
-import type { FailedThreshold, Verdict } from '../verdict.ts';
+import { MESSAGES } from '../messages.ts';
+import {
+  assertNever,
+  hasHold,
+  type Limits,
+  type Policy,
+  type ThresholdPolicy,
+  toPodGraceSeconds,
+  toSeconds,
+} from '../model.ts';
+import { type LastPage, toMissesSeconds } from '../serve/last-page.ts';
+import { type FrontFacts, findInterval } from '../serve/scrapers.ts';
+import type { PushReport, State } from '../state.ts';
+import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
 import type { buildFields, Report, ReportInput } from './report-fields.ts';
 
 type Summarized = ReturnType<typeof buildFields>;
@@ -116,4 +125,114 @@ function summarizePush(push: PushReport | null): readonly string[] {
   return [
     push.result === 'accepted' ? `last numbers pushed (${push.to})` : `push of the last numbers failed (${push.to})`,
   ];
+}
+
+/** The one thing to change; null: nothing, or nothing is known. */
+export function findHint(found: Summarized, input: ReportInput): string | null {
+  const { state, policy } = input;
+  const { facts } = state;
+  const { outcome } = found.fields;
+  const { terminationGraceMs: graceMs } = policy.limits;
+  if (outcome === 'unfinished' && facts.terminatedAtMs !== null && found.mainEndedAtMs !== null)
+    return `if this report is the last, the pod's grace is shorter than LASTSCRAPE_TERMINATION_GRACE (${graceMs / 1_000} s): set terminationGracePeriodSeconds to ${toPodGraceSeconds(graceMs)}`;
+  return findScrapesHint(found, input) ?? findNumbersHint(found, input);
+}
+
+/** What may have kept the scrapes away; null: nothing did. */
+function findScrapesHint(found: Summarized, { state, policy, source, stage }: ReportInput): string | null {
+  const { facts, phase } = state;
+  const { outcome, scrapesSeen } = found.fields;
+  const { ttlMs } = policy.limits;
+  if (outcome === 'exporterGone' && !facts.hasAnswered) {
+    const page = policy.front === null ? 'where the exporter listens' : "main's own page";
+    const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
+    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
+  }
+  const isGivenUp = stage.kind === 'done' && stage.by !== null;
+  if (outcome !== 'expired' && (outcome !== 'terminated' || isGivenUp)) return null;
+  const { front, running } = facts;
+  const grace = outcome === 'terminated' ? findGraceHint(found, state, policy.limits) : null;
+  if (policy.front !== null && front.scrapesCount === 0 && found.mainEndedAtMs !== null) {
+    const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
+    return front.scrapers.length > 0 && answeredAtMs === null
+      ? `scrapers came, but the page of LASTSCRAPE_METRICS_URL could not be read: ${cut(unreadWhy, 200)}`
+      : `nothing scraped port ${policy.front.port}: set prometheus.io/port to it, or add a PodMonitor; no rule may drop init containers or NotReady pods${grace === null ? '' : `; or ${grace.change}`}`;
+  }
+  if (grace !== null) return `${grace.why}: ${grace.change}`;
+  const intervalMs = findLongestInterval(front);
+  if (intervalMs !== null && intervalMs > ttlMs)
+    return `LASTSCRAPE_TTL is ${ttlMs / 1000} s, and the scrapes come every ${toSeconds(intervalMs, 1)} s: set it higher`;
+  if (scrapesSeen === null) {
+    return phase.kind === 'quitting' && phase.hasAnswered
+      ? 'the exporter showed no promhttp scrape counter after main ended'
+      : 'the exporter gave no answer after main ended';
+  }
+  if (scrapesSeen > 0) return 'not all scrapes came that were waited for: LASTSCRAPE_SCRAPES=1 waits for one';
+  if (intervalMs !== null)
+    return 'scrapes stopped when main ended: a rule that drops NotReady pods? A held pod is NotReady';
+  return policy.front === null && running.count.isNobody && !running.wasScrapedBefore
+    ? MESSAGES.nobodyScraped.text
+    : `no scrape came in LASTSCRAPE_TTL (${ttlMs / 1_000} s): is the scrape interval longer, or does a rule drop NotReady pods?`;
+}
+
+/** How much longer than a scraper's interval a hold should be. */
+const SPARE_MS = 10_000;
+
+/** Why a signal cut the hold short, and what to set: both graces, by the scrapers' interval if known. */
+function findGraceHint({ fields, mainEndedAtMs }: Summarized, { facts }: State, limits: Limits) {
+  const graceMs = limits.terminationGraceMs;
+  const pods = "the pod's terminationGracePeriodSeconds";
+  const set = (and: string) => `set LASTSCRAPE_TERMINATION_GRACE (${graceMs / 1_000} s)${and} to`;
+  if (mainEndedAtMs === null) {
+    const change = `${set('')} more than main takes to stop, and ${pods} 5 s above that`;
+    return { why: 'main had not ended by then', change };
+  }
+  const heldMs = Number(fields.heldSeconds) * 1_000;
+  const why = `held for ${fields.heldSeconds} s`;
+  const intervalMs = findLongestInterval(facts.front);
+  if (intervalMs === null)
+    return { why, change: `${set('')} 15 s above the scrape interval, and ${pods} 5 s above that` };
+  // Time for the scrape that was missed, or for one more where one must have failed.
+  const wantedMs = Math.ceil((graceMs + intervalMs - (intervalMs > heldMs ? heldMs : 0) + SPARE_MS) / 1_000) * 1_000;
+  const and = intervalMs + SPARE_MS > limits.ttlMs ? ' and LASTSCRAPE_TTL' : '';
+  const change = `${set(and)} ${wantedMs / 1_000}s, and ${pods} to ${toPodGraceSeconds(wantedMs)}`;
+  return { why: `${why}, scraped every ${toSeconds(intervalMs, 1)} s`, change };
+}
+
+/** The longest interval of a scraper, in milliseconds; null: none came twice. */
+function findLongestInterval({ scrapers }: FrontFacts): number | null {
+  const found = scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null);
+  return found.length === 0 ? null : Math.max(...found);
+}
+
+/** What may be missing from the numbers, or is wrong with the entries that judge them; null: nothing. */
+function findNumbersHint({ fields, judged, lastPage }: Summarized, input: ReportInput): string | null {
+  const { state, policy } = input;
+  const { front, warned } = state.facts;
+  const { refusedCount = 0, droppedCount = 0, why = '' } = front.seen.pushes ?? {};
+  if (refusedCount > 0)
+    return `${refusedCount} ${refusedCount === 1 ? 'push was' : 'pushes were'} refused, the last with ${why}`;
+  if (droppedCount > 0)
+    return `${droppedCount} pushed families were deleted or replaced, and had no more room before a scrape had them`;
+  const { lostCallsCount = 0 } = front.seen;
+  if (lostCallsCount > 0)
+    return `${lostCallsCount} of the pages that programs asked to keep had no room until a scrape: scrape more often`;
+  const lost = warned.find((id) => id === 'nothingPushed' || id === 'hookNotCalled');
+  if (lost !== undefined) return MESSAGES[lost].text;
+  const verdict = judged === null ? null : findVerdictHint(policy.thresholds ?? []);
+  const isDelivered = fields.outcome === 'scraped' || fields.outcome === 'handedOver';
+  return verdict ?? (isDelivered ? findLossHint(input, lastPage) : null);
+}
+
+/** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
+function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
+  if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
+  return `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: add lastscrape.dev/hook: python, or end main with POST http://localhost:${policy.front?.port}/-/snapshot`;
+}
+
+/** What is wrong with the entries themselves; null: nothing. */
+function findVerdictHint(thresholds: readonly ThresholdPolicy[]): string | null {
+  if (findOfLastSeconds(thresholds) !== undefined) return MESSAGES.thresholdOfLastSeconds.text;
+  const odd = thresholds.find((each) => findOddLimit(each) !== null);
+  return odd === undefined ? null : `${cut(odd.text, 100)} says nothing of the run: ${findOddLimit(odd)}`;
 }
