@@ -30,8 +30,8 @@ export function suggestVariables(name: string, known: readonly string[]): readon
 }
 
 /**
- * Splits at `;` and new lines, or at blanks too; null without these, or if a piece is not an entry. The whole may
- * be an entry as well, as with `file:/a;port:1`, and is not what was meant.
+ * Splits at `;` and new lines, or at blanks too; null without these, or if a piece is not an entry. The
+ * whole may be an entry as well, as with `file:/a;port:1`, and is not what was meant.
  */
 export function splitOtherwise(text: string, isEntry: (piece: string) => boolean): readonly string[] | null {
   for (const separator of [/[;\n]/, /[;\s]+/]) {

@@ -1,7 +1,7 @@
 // What comes through stdin → the pods and Jobs in it, or what is wrong with it and what to do. Pure.
 
 import { at, isObject, type Json, toObjects, toText } from '../base/json.ts';
-import { quoteShell, quoteText } from './words.ts';
+import { quoteText } from './words.ts';
 
 /** The longest text that is read: about a thousand pods, within the heap that the binary allows itself. */
 export const INPUT_MAX_BYTES = 8 * 1024 * 1024;
@@ -24,14 +24,6 @@ type InputResult =
   | { readonly objects: readonly Json[]; readonly others: readonly string[] }
   | { readonly is: string; readonly must: string };
 
-/** What people pipe by mistake, by how it begins. */
-const OTHERS: readonly (readonly [RegExp, string])[] = [
-  [/^NAME\s/, "it is kubectl's table"],
-  [/^(?:Name|Namespace):\s/, 'it is what "kubectl describe" prints'],
-  [/^(?:---\s|#|%YAML|apiVersion:|kind:|metadata:|items:|spec:)/, 'it is YAML'],
-];
-const KUBECTL_ERROR = /^(?:Error from server|error:|No resources found)/i;
-
 /** Reads a Pod, a Job, or a list of them; never throws. */
 export function readInput(text: string): InputResult {
   const trimmed = text.replace(/^\ufeff/, '').trim();
@@ -40,21 +32,17 @@ export function readInput(text: string): InputResult {
     return { is: 'stdin is empty', must };
   }
   if (!/^[{[]/.test(trimmed)) {
-    const [, known] = OTHERS.find(([start]) => start.test(trimmed)) ?? [];
-    const isError = KUBECTL_ERROR.test(trimmed);
-    const error = `it is an error of kubectl (${quoteText(trimmed, 120)})`;
-    const other = `it is not JSON (it begins with ${JSON.stringify(quoteText(trimmed, 30))})`;
-    return { is: known ?? (isError ? error : other), must: `JSON: "${USAGE}"` };
+    // YAML, a table, what "kubectl describe" prints, or an error of kubectl.
+    const is = `it is not JSON (it begins with ${JSON.stringify(quoteText(trimmed, 60))})`;
+    return { is, must: `JSON: "${USAGE}"` };
   }
   let value: unknown;
   try {
     value = JSON.parse(trimmed);
   } catch (error) {
-    if (/[}\]]$/.test(trimmed)) {
-      const is = `it is not JSON (${quoteText(String((error as Error).message), 120)})`;
-      return { is, must: `one document of JSON: "${USAGE}"` };
-    }
-    return { is: `it is cut after ${trimmed.length} characters`, must: `the whole of it: "${USAGE}"` };
+    // Cut, or more than one document.
+    const is = `it is not JSON (${quoteText(String((error as Error).message), 120)})`;
+    return { is, must: `one whole document: "${USAGE}"` };
   }
   return Array.isArray(value) ? readList(value, 'list') : readRoot(value as Json);
 }
@@ -99,18 +87,5 @@ function describeKind(root: Json, kind: string): InputResult {
   if (kind === 'Status') {
     return { is: `it is an error of the API server (${quoteText(toText(root['message']))})`, must: 'a pod or a Job' };
   }
-  if (kind === 'CronJob') {
-    const command = 'kubectl get jobs --output=json | lastscrape explain';
-    return { is: 'it is a CronJob', must: `a Job that it made, or a pod: "${command}"` };
-  }
-  const isTest = kind === 'LocustTest';
-  const labels = isTest
-    ? [`performance-test-pod-name=${toText(at(root, 'metadata')['name'])}-master`]
-    : Object.entries(at(at(at(root, 'spec'), 'selector'), 'matchLabels')).map(
-        ([key, value]) => `${key}=${toText(value)}`,
-      );
-  const pods = `kubectl get pods --selector=${quoteShell(labels.join())} --output=json | lastscrape explain`;
-  const command = quoteText(labels.length === 0 ? USAGE : pods);
-  const must = isTest ? 'its pod' : 'a Pod, a Job or a List of them';
-  return { is: `it is a ${quoteText(kind, 60)}`, must: `${must}: "${command}"` };
+  return { is: `it is a ${quoteText(kind, 60)}`, must: `a Pod, a Job or a List of them: "${USAGE}"` };
 }
