@@ -17,59 +17,23 @@ export type Card = {
   readonly draw: (top: number) => { readonly parts: readonly string[]; readonly bottom: number };
 };
 
-/** A table of bars: a row for each thing compared; each column has its own scale by default. */
-export type Figure = Omit<Card, 'draw'> & { readonly blocks: readonly Block[] };
-
-export type Block = { readonly columns: readonly Column[]; readonly rows: readonly Row[] };
-
-/** `longest` is the value that fills the column; without it, the largest one in it. */
-export type Column = { readonly title: string; readonly longest?: number };
-
-/** `isOwn` rows are coloured. */
-export type Row = { readonly label: string; readonly isOwn: boolean; readonly cells: readonly Cell[] };
-
-/** `value`: the length of the bar in its column's unit, or no bar. `isOther`: not coloured in an own row. */
-export type Cell = { readonly value: number | undefined; readonly text: string; readonly isOther?: boolean };
-
 /** Of the card, with its margins. */
 const WIDTH = 880;
 const MARGIN = 20;
 /** What may be drawn on reaches from MARGIN to here. */
 export const RIGHT = WIDTH - MARGIN;
 export const LEFT = MARGIN;
-const LABEL_WIDTH = 190;
-const ROW_HEIGHT = 26;
 const BAR_HEIGHT = 16;
-const HEAD_HEIGHT = 30;
-const BLOCK_GAP = 18;
-/** Room for the text next to the longest bar. */
-const TEXT_WIDTH = 84;
-const COLUMN_GAP = 16;
+/** Between the drawing and the note. */
+const NOTE_GAP = 18;
 const NOTE_CHARACTERS = 126;
-
-/** Writes a table of bars as a whole file. */
-export function drawBars({ blocks, ...card }: Figure): Drawing {
-  return drawCard({
-    ...card,
-    draw(top) {
-      const parts: string[] = [];
-      let y = top - BLOCK_GAP;
-      for (const block of blocks) {
-        y += BLOCK_GAP;
-        parts.push(...drawBlock(block, y));
-        y += HEAD_HEIGHT + block.rows.length * ROW_HEIGHT;
-      }
-      return { parts, bottom: y };
-    },
-  });
-}
 
 /** Writes a card as a whole file. */
 export function drawCard({ title, note, data, alt = title, draw }: Card): Drawing {
   const { parts, bottom } = draw(MARGIN + 26);
   const lines = wrapText(note);
-  const notes = lines.map((line, index) => text(LEFT, bottom + BLOCK_GAP + index * 17, line, 'note'));
-  const height = Math.ceil(bottom + BLOCK_GAP + lines.length * 17);
+  const notes = lines.map((line, index) => text(LEFT, bottom + NOTE_GAP + index * 17, line, 'note'));
+  const height = Math.ceil(bottom + NOTE_GAP + lines.length * 17);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title data">
 <title id="title">${escapeXml(title)}</title>
 <desc id="data">${escapeXml(data)}</desc>
@@ -107,42 +71,6 @@ ${[text(LEFT, MARGIN + 12, title, 'title'), ...parts, ...notes].join('\n')}
 </svg>
 `;
   return { svg, alt };
-}
-
-function drawBlock({ columns, rows }: Block, top: number): string[] {
-  const columnWidth = (RIGHT - LEFT - LABEL_WIDTH) / columns.length;
-  const barWidth = columnWidth - TEXT_WIDTH - COLUMN_GAP;
-  const columnLeft = (index: number) => LEFT + LABEL_WIDTH + index * columnWidth;
-  const parts = columns.flatMap((column, index) => [
-    text(columnLeft(index), top + 14, column.title, 'head'),
-    line(
-      columnLeft(index) - 0.5,
-      top + HEAD_HEIGHT - 4,
-      columnLeft(index) - 0.5,
-      top + HEAD_HEIGHT + rows.length * ROW_HEIGHT - 6,
-    ),
-  ]);
-  const longest = columns.map(
-    (column, index) => column.longest ?? Math.max(...rows.map((row) => row.cells[index]?.value ?? 0)),
-  );
-  for (const [rowIndex, row] of rows.entries()) {
-    const y = top + HEAD_HEIGHT + rowIndex * ROW_HEIGHT;
-    const own = row.isOwn ? 'own' : '';
-    parts.push(text(LEFT, y + 12, row.label, own));
-    for (const [index, cell] of row.cells.entries()) {
-      const x = columnLeft(index);
-      const cellOwn = cell.isOther ? '' : own;
-      if (cell.value === undefined) {
-        parts.push(text(x + 6, y + 12, cell.text, cellOwn));
-        continue;
-      }
-      const share = cell.value / (longest[index] || 1);
-      const length = Math.round(share * barWidth);
-      if (length > 0) parts.push(bar(x, y, length, cellOwn));
-      parts.push(text(x + length + 6, y + 12, cell.text, cellOwn));
-    }
-  }
-  return parts;
 }
 
 /** A horizontal bar, from its upper left corner. */
