@@ -171,22 +171,6 @@ test('runLoop() reports a hold again when a signal comes in it: the report then 
   assert.deepEqual(progress, ['waiting', 'running', 'holding', 'holding', 'quitting']);
 });
 
-test('runLoop() reads metrics first, and looks at nothing more once one shows that main is alive', async () => {
-  const looked: number[] = [];
-  const { clock, run } = world({
-    limits: { runTimeoutMs: 4_000, scrapesWantedCount: 0 },
-    conditions: [
-      buildCondition('port', () => {
-        looked.push(clock.nowMs());
-        return DONE;
-      }),
-      buildCondition('metric', () => (clock.nowMs() < 1_500 ? ALIVE : DONE), 'locust_up'),
-    ],
-  });
-  await run();
-  assert.ok(looked.length > 0 && looked.every((atMs) => atMs >= 1_500), looked.join(' '));
-});
-
 test('runLoop() never has two looks in flight', async () => {
   let inFlight = 0;
   let most = 0;
@@ -252,24 +236,6 @@ test('runLoop() wakes from its pause at a signal', async () => {
   assert.ok(log.some(({ id }) => id === 'terminating'));
 });
 
-test('runLoop() reads for 1 s at most in the look that follows a signal in a pause', async () => {
-  let readAtMs = 0;
-  const hanging = world({
-    limits: { pollMs: 10_000 },
-    endsAtMs: Number.POSITIVE_INFINITY,
-    read: (signal) => {
-      readAtMs = hanging.clock.nowMs();
-      if (readAtMs === 0) return Promise.resolve(reading({ kind: 'refused' }));
-      return readUntilAborted(signal);
-    },
-  });
-  hanging.clock.after(3_000, hanging.signal);
-  const state = await hanging.run();
-  assert.ok(hanging.log.some(({ id }) => id === 'terminating'));
-  assert.equal(state.phase.kind === 'quitting' && state.phase.sinceMs, 8_000, 'the grace is kept');
-  assert.ok(readAtMs > 3_000, 'and there was another look');
-});
-
 test('runLoop() gives up at once at the second signal, while watching', async () => {
   const { clock, run, signal } = world({ endsAtMs: Number.POSITIVE_INFINITY });
   clock.after(3_000, signal);
@@ -292,24 +258,6 @@ test('runLoop() gives up at once at the second signal, while quitting, and says 
   const results = targets.map(({ target, result }) => [target, result]);
   assert.deepEqual(results, [['one', 'stopped']]);
   assert.equal(quitting.clock.nowMs(), 6_100);
-});
-
-test('runLoop() lets a target that lives on no longer than its share of the grace', async () => {
-  const one = buildTarget('one', [OK], ['open']);
-  const two = buildTarget('two', [OK], ['open']);
-  const { clock, run, signal } = world({
-    limits: { terminationGraceMs: 0 },
-    endsAtMs: Number.POSITIVE_INFINITY,
-    targets: [one.target, two.target],
-  });
-  clock.after(2_000, signal);
-  const targets = readReports(await run());
-  const ends = targets.map(({ result, hint }) => [result, hint]);
-  assert.deepEqual(ends, [
-    ['failed', 'hint for answered'],
-    ['failed', 'hint for answered'],
-  ]);
-  assert.equal(clock.nowMs(), 3_000, 'quitting gets 1 s, and no more');
 });
 
 test('runLoop() shortens what a target has when the signal comes while it is asked', async () => {
@@ -338,27 +286,6 @@ test('runLoop() ends a request that hangs at the next signal, the first or the s
   }
 });
 
-test('runLoop() asks no target in a dry run, and says which it would have asked', async () => {
-  const target = buildTarget('exporter', [OK], ['open']);
-  const { log, run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [target.target], isDryRun: true });
-  const targets = readReports(await run());
-  assert.deepEqual(targets, [{ target: 'exporter', result: 'skipped', seconds: 0 }]);
-  assert.deepEqual(target.seen, { asked: 0, probed: 0 });
-  assert.ok(log.some(({ id, fields }) => id === 'targetSkipped' && fields['request'] === 'POST exporter'));
-});
-
-test('runLoop() asks strictly in order, one after the other is gone', async () => {
-  const order: string[] = [];
-  const one = buildTarget('one', [DROPPED], ['open', 'open', 'refused'], () => order.push('ask one'));
-  const two = buildTarget('two', [{ kind: 'refused' }], ['open'], () => order.push('ask two'));
-  const { run } = world({ limits: { startTimeoutMs: 1_000 }, targets: [one.target, two.target] });
-  const targets = readReports(await run());
-  assert.deepEqual(order, ['ask one', 'ask two']);
-  assert.equal(one.seen.probed, 3);
-  const results = targets.map(({ result }) => result);
-  assert.deepEqual(results, ['stopped', 'alreadyGone']);
-});
-
 test('runLoop() waits longer than a timer of Node can', async () => {
   const { clock, run } = world({
     limits: { pollMs: 40 * 86_400_000, runTimeoutMs: 60 * 86_400_000 },
@@ -376,33 +303,6 @@ test('runLoop() rejects when a part throws: a bug', async () => {
     },
   });
   await assert.rejects(run(), /Bug: never/);
-});
-
-test('runLoop() sees a main that runs, although the process stood still over START_TIMEOUT', async () => {
-  const frozen = world({
-    limits: { startTimeoutMs: 60_000, runTimeoutMs: 600_000, scrapesWantedCount: 0 },
-    conditions: [buildCondition('port', () => (frozen.clock.nowMs() < 5_000 ? DONE : ALIVE))],
-  });
-  frozen.clock.after(3_000, () => frozen.clock.standStill(300_000));
-  const state = await frozen.run();
-  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut', 'RUN_TIMEOUT ends it');
-  assert.ok(frozen.log.some(({ id }) => id === 'mainRunning'));
-});
-
-test('runLoop() observes at START_TIMEOUT, however long POLL is', async () => {
-  const observedAtMs: number[] = [];
-  const slow = world({
-    limits: { startTimeoutMs: 60_000, pollMs: 60_000, runTimeoutMs: 60_000, scrapesWantedCount: 0 },
-    conditions: [
-      buildCondition('port', () => {
-        observedAtMs.push(slow.clock.nowMs());
-        return slow.clock.nowMs() === 0 ? DONE : ALIVE;
-      }),
-    ],
-  });
-  const state = await slow.run();
-  assert.deepEqual(observedAtMs.slice(0, 2), [0, 60_000]);
-  assert.equal(state.phase.kind === 'quitting' && state.phase.outcome, 'timedOut');
 });
 
 test('runLoop() passes on a signal in the middle of an observation at once, and tightens its limits', async () => {
@@ -539,17 +439,6 @@ test('runLoop() passes on a scrape that came during an observation before the ob
   assert.deepEqual([outcome, count], ['scraped', 1]);
   assert.ok(Number(atMs) > 7_600 && Number(atMs) < 8_000, `by that very observation: ${atMs}`);
   assert.equal(slow.countLeft(), 0);
-});
-
-test('runLoop() counts a scrape that comes just before the observation that ends the hold', async () => {
-  const last = frontWorld({
-    read: async () => {
-      // The TTL is over now.
-      if (last.clock.nowMs() === 15_000) last.scrape();
-      return reading({ kind: 'refused' });
-    },
-  });
-  assert.deepEqual(readEnd(await last.run()), ['scraped', 15_000, 1]);
 });
 
 test('runLoop() informs the front at once of a signal that is the end of main, in the middle of an observation', async () => {
