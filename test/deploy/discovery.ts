@@ -7,11 +7,16 @@ export type Pod = {
   readonly metadata: {
     name: string;
     namespace: string;
+    readonly uid?: string;
     readonly labels: Record<string, string>;
     readonly annotations?: Record<string, string>;
     deletionTimestamp?: string;
   };
-  readonly spec: { readonly containers: Container[]; readonly initContainers?: Container[] };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly containers: Container[];
+    readonly initContainers?: Container[];
+  };
   status: PodStatus;
 };
 
@@ -112,7 +117,7 @@ function listContainers(pod: Pod): { container: Container; isInit: boolean }[] {
 }
 
 // Neither a deletion timestamp nor a container's state is among them.
-function podLabels({ metadata, status }: Pod): Target {
+function podLabels({ metadata, spec, status }: Pod): Target {
   const labels: Record<string, string> = {
     __meta_kubernetes_namespace: metadata.namespace,
     __meta_kubernetes_pod_name: metadata.name,
@@ -120,6 +125,9 @@ function podLabels({ metadata, status }: Pod): Target {
     __meta_kubernetes_pod_phase: status.phase,
     __meta_kubernetes_pod_ready: status.ready,
     __meta_kubernetes_pod_controller_kind: 'Job',
+    ...(metadata.uid !== undefined && { __meta_kubernetes_pod_uid: metadata.uid }),
+    ...(spec.nodeName !== undefined && { __meta_kubernetes_pod_node_name: spec.nodeName }),
+    ...(metadata.labels['job-name'] && { __meta_kubernetes_pod_controller_name: metadata.labels['job-name'] }),
   };
   for (const [kind, values] of Object.entries({ label: metadata.labels, annotation: metadata.annotations ?? {} })) {
     for (const [key, value] of Object.entries(values)) {

@@ -1,204 +1,158 @@
-// Real Prometheus, before and after a hand-over: the same series, the last numbers, and no `up` of 0. The pod's own
-// target comes from a file with the labels of Kubernetes' discovery; the keeper's by HTTP, in the same job.
+// Real Prometheus, before and after a hand-over: the same series, the last numbers, and no `up` of 0. What
+// Kubernetes' discovery has comes from files; the keeper's targets by HTTP. Nothing here is vmagent or Alloy,
+// which no package registry has.
 
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { frontProgram, gateFront } from '../pods/front-programs.ts';
-import { type Child, startChild } from '../support/child.ts';
+import { describe, test } from 'node:test';
+import { CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
+import { listMissingJudges, OPERATOR_JUDGE } from '../judges/judges.ts';
+import { type FrontProgram, frontProgram, listMissingFrontPrograms } from '../pods/front-programs.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
 import { closedPort } from '../support/peer.ts';
+import { findPrograms, gatePrograms, listMissing } from '../support/programs.ts';
 import { type Keeper, startKeeper, until } from './keeper.ts';
+import { type JobPod, startPod, writeTargets } from './pods.ts';
+import { listJobs, listShardJobs, type Matrix, type Server, startServer } from './servers.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-const skip = gateFront('test/keeper/prometheus.test.ts', ['prometheus', 'prometheus3']);
-const TIMEOUT_MS = 120_000;
+const missing = [
+  ...listMissingFrontPrograms(['prometheus', 'prometheus3']),
+  ...listMissingJudges(OPERATOR_JUDGE),
+  ...listMissing(findPrograms(), ['helm']),
+];
+const skip = gatePrograms('test/keeper/prometheus.test.ts', missing, () => [OPERATOR_JUDGE.folder]);
+const TIMEOUT_MS = 180_000;
+/** As the operator knows them. */
+const VERSIONS: readonly (readonly [program: FrontProgram, version: string])[] = [
+  ['prometheus', 'v2.42.0'],
+  // The module v0.310.0 is 3.10.0.
+  ['prometheus3', CLUSTER_PROMETHEUS_VERSION.replace(/^v0\.(\d)(\d\d)\./, (_, major, minor) => `v${major}.${+minor}.`)],
+];
+const NAME = 'jobs_done_total';
+const LAST = '1000001';
 
-/** Rules of a PodMonitor as the Prometheus operator writes them, and of the community chart's kubernetes-pods job. */
-const RULES = {
-  podMonitor: `
-      - {source_labels: [job], target_label: __tmp_prometheus_job_name}
-      - {action: drop, source_labels: [__meta_kubernetes_pod_phase], regex: '(Failed|Succeeded)'}
-      - {action: keep, source_labels: [__meta_kubernetes_pod_label_app, __meta_kubernetes_pod_labelpresent_app], regex: '(shop);true'}
-      - {action: keep, source_labels: [__meta_kubernetes_pod_container_port_name], regex: lastscrape}
-      - {source_labels: [__meta_kubernetes_namespace], target_label: namespace}
-      - {source_labels: [__meta_kubernetes_pod_container_name], target_label: container}
-      - {source_labels: [__meta_kubernetes_pod_name], target_label: pod}
-      - {target_label: job, replacement: monitoring/lastscrape-front}
-      - {target_label: endpoint, replacement: lastscrape}
-      - {source_labels: [__address__, __tmp_hash], target_label: __tmp_hash, regex: "(.+);", replacement: $1, action: replace}`,
-  kubernetesPods: `
-      - {source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_scrape], action: keep, regex: true}
-      - {source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_scheme], action: replace, regex: '(https?)', target_label: __scheme__}
-      - {source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_path], action: replace, target_label: __metrics_path__, regex: '(.+)'}
-      - {source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_port, __meta_kubernetes_pod_ip], action: replace, regex: '(\\d+);((([0-9]+?)(\\.|$)){4})', replacement: '$2:$1', target_label: __address__}
-      - {action: labelmap, regex: '__meta_kubernetes_pod_label_(.+)'}
-      - {source_labels: [__meta_kubernetes_namespace], action: replace, target_label: namespace}
-      - {source_labels: [__meta_kubernetes_pod_name], action: replace, target_label: pod}
-      - {source_labels: [__meta_kubernetes_pod_phase], regex: 'Pending|Succeeded|Failed|Completed', action: drop}
-      - {source_labels: [__meta_kubernetes_pod_node_name], action: replace, target_label: node}`,
-} as const;
+const listLabels = (found: Matrix) => found.map(({ metric }) => JSON.stringify(metric)).toSorted();
 
-type Server = { readonly name: string; readonly child: Child; readonly port: number };
-
-/** A Prometheus that scrapes every second, with a job for each set of rules. */
-async function startServer(name: string, command: string, keeper: Keeper, targetFile: string): Promise<Server> {
-  const folder = makeFolder();
-  const port = await closedPort();
-  const jobs = Object.entries(RULES).map(
-    ([job, rules]) => `
-  - job_name: ${job}
-    file_sd_configs: [{files: ["${targetFile}"]}]
-    http_sd_configs: [{url: "${keeper.serveUrl}/targets", refresh_interval: 1s}]
-    relabel_configs:${rules}`,
+const untilAll = (servers: readonly Server[], what: string, isSo: (server: Server) => Promise<boolean>) =>
+  Promise.all(
+    servers.map((server) =>
+      until(`${what} in ${server.name}`, TIMEOUT_MS, async () => (await isSo(server)) || undefined),
+    ),
   );
-  const config = join(folder, 'prometheus.yml');
-  writeFileSync(config, `global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:${jobs.join('')}\n`);
-  const child = startChild({
-    name,
-    command: [
-      command,
-      `--config.file=${config}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ],
-    env: { HOME: folder },
-    cwd: folder,
-  });
-  await child.waitForLine(/Server is ready to receive web requests/, TIMEOUT_MS);
-  return { name, child, port };
-}
 
-type Matrix = readonly { readonly metric: Record<string, string>; readonly values: readonly [number, string][] }[];
+const hasHandOver = async (pod: JobPod) => (await pod.report())['outcome'] === 'handedOver';
 
-async function readSeries({ port }: Server, selector: string): Promise<Matrix> {
-  const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(selector)}`;
-  const { data } = (await (await fetch(url)).json()) as { data: { result: Matrix } };
-  return data.result;
-}
-
-/** A program, and lastscrape before it, with the target that Kubernetes' discovery has for that pod. */
-async function startPod(keeper: Keeper, name: string) {
-  const folder = makeFolder();
-  const page = { text: 'jobs_done_total 1\n' };
-  const program = createServer((_, response) =>
-    response.writeHead(200, { 'content-type': 'text/plain' }).end(page.text),
+/** `up` of a pod after this time, without what is followed by a 1: time-outs of a busy machine. */
+async function listDowns(server: Server, pod: string, sinceSeconds: number): Promise<readonly unknown[]> {
+  const ups = await server.query(`up{pod="${pod}"}[1h]`);
+  assert.ok(ups.length > 0);
+  return ups.flatMap(({ metric, values }) =>
+    values
+      .filter(([at, value], index) => at >= sinceSeconds && value === '0' && values[index + 1]?.[1] !== '1')
+      .map(([at]) => [metric, at]),
   );
-  const [port, front] = [await listen(program), await closedPort()];
-  writeFileSync(join(folder, 'labels'), 'app="shop"\njob-name="import"');
-  writeFileSync(join(folder, 'annotations'), `prometheus.io/scrape="true"\nprometheus.io/port="${front}"`);
-  const child = startChild({
-    name,
-    command: [process.execPath, join(ROOT, 'bin/lastscrape.ts')],
-    env: {
-      LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${port}/metrics`,
-      LASTSCRAPE_FRONT: `127.0.0.1:${front}`,
-      LASTSCRAPE_DONE_WHEN: 'sigterm',
-      LASTSCRAPE_HAND_OVER: new URL(keeper.handOverUrl).origin,
-      LASTSCRAPE_HAND_OVER_FOLDER: folder,
-      ...{ POD_NAME: name, POD_NAMESPACE: 'batch', POD_UID: `uid-${name}`, NODE_NAME: 'node-1' },
-    },
-    cwd: folder,
-  });
-  const meta = (label: string) => `__meta_kubernetes_${label}`;
-  const labels = {
-    [meta('namespace')]: 'batch',
-    [meta('pod_name')]: name,
-    [meta('pod_uid')]: `uid-${name}`,
-    [meta('pod_ip')]: '127.0.0.1',
-    [meta('pod_phase')]: 'Running',
-    [meta('pod_ready')]: 'true',
-    [meta('pod_node_name')]: 'node-1',
-    [meta('pod_label_app')]: 'shop',
-    [meta('pod_labelpresent_app')]: 'true',
-    [meta('pod_label_job_name')]: 'import',
-    [meta('pod_labelpresent_job_name')]: 'true',
-    [meta('pod_annotation_prometheus_io_scrape')]: 'true',
-    [meta('pod_annotation_prometheus_io_port')]: `${front}`,
-    [meta('pod_container_name')]: 'lastscrape',
-    [meta('pod_container_init')]: 'true',
-    [meta('pod_container_port_name')]: 'lastscrape',
-    [meta('pod_container_port_number')]: `${front}`,
-  };
-  return { child, page, program, target: { targets: [`127.0.0.1:${front}`], labels } };
 }
 
-test('Prometheus stores the last numbers in the series of before, for two sets of rules, and its up does not end with 0', {
-  skip,
-}, async () => {
-  await using keeper = await startKeeper();
-  const targetFile = join(makeFolder(), 'targets.json');
-  const pods = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => startPod(keeper, `import-${name}`)));
-  writeFileSync(targetFile, JSON.stringify(pods.map(({ target }) => target)));
-  const servers = await Promise.all([
-    startServer('Prometheus 2', frontProgram('prometheus'), keeper, targetFile),
-    startServer('Prometheus 3', frontProgram('prometheus3'), keeper, targetFile),
-  ]);
-  try {
-    const everywhere = (what: string, isSo: (series: Matrix) => boolean) =>
-      Promise.all(
-        servers.map((server) =>
-          until(
-            `${what} in ${server.name}`,
-            TIMEOUT_MS,
-            async () => isSo(await readSeries(server, 'jobs_done_total[1h]')) || undefined,
-          ),
-        ),
-      );
-    const perServer = pods.length * Object.keys(RULES).length;
-    await everywhere(
-      'every pod',
-      (series) => series.length === perServer && series.every(({ values }) => values.length >= 3),
+describe('Prometheus', { skip, concurrency: false }, () => {
+  test('two servers store the last numbers of pods that are gone in the series of before, as those of one that is held', async () => {
+    await using keeper = await startKeeper();
+    await using started = new AsyncDisposableStack();
+    const handOver = new URL(keeper.handOverUrl).origin;
+    const pods = await Promise.all(['import-a', 'import-b'].map((name) => startPod(name, handOver)));
+    const held = await startPod('held', 'none');
+    for (const pod of [...pods, held]) started.use(pod);
+    const folder = makeFolder();
+    const [file, heldFile] = [join(folder, 'pods.json'), join(folder, 'held.json')];
+    writeTargets(file, pods);
+    writeTargets(heldFile, [held]);
+    const servers = await Promise.all(
+      VERSIONS.map(async ([program, version]) => {
+        const plan = { name: version, command: frontProgram(program), targetFiles: [file, heldFile] };
+        return started.use(await startServer(keeper, { ...plan, jobs: await listJobs(version) }));
+      }),
     );
-    const before = await Promise.all(servers.map((server) => readSeries(server, 'jobs_done_total')));
-    // Kubernetes' discovery drops them; each adds a million in its last instant, and is gone.
-    rmSync(targetFile);
-    // A target that is dropped later than its pod is gone gets an up of 0, with and without a keeper.
-    await Promise.all(
-      servers.map(({ name, port }) =>
-        until(`no target in ${name}`, TIMEOUT_MS, async () => {
-          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/targets?state=active`);
-          const { data } = (await answer.json()) as { data: { activeTargets: readonly unknown[] } };
-          return data.activeTargets.length === 0 || undefined;
-        }),
-      ),
-    );
+    const waysCount = 4;
+    await untilAll(servers, 'every pod', async (server) => {
+      const found = await server.query(`${NAME}[1h]`);
+      return found.length === 3 * waysCount && found.every(({ values }) => values.length >= 3);
+    });
+    const before = await Promise.all(servers.map((server) => server.query(NAME)));
+
+    // Kubernetes' discovery drops a pod when it has ended; later, and its up becomes 0, with a hold too.
+    rmSync(file);
+    await untilAll(servers, 'one pod', async (server) => (await server.countTargets()) === waysCount);
     const endedAtSeconds = Date.now() / 1000;
-    for (const { page, child } of pods) {
-      page.text = 'jobs_done_total 1000001\n';
-      process.kill(child.pid, 'SIGTERM');
-    }
-    await Promise.all(pods.map(({ child }) => child.exited));
-    for (const { child } of pods) assert.match(child.lines.at(-1)?.text ?? '', /"outcome":"handedOver"/);
-    const hasLast = ({ values }: Matrix[number]) => values.at(-1)?.[1] === '1000001';
-    await everywhere('the last numbers', (series) => series.filter(hasLast).length === perServer);
+    for (const pod of [...pods, held]) pod.end();
+    assert.deepEqual(await Promise.all(pods.map(hasHandOver)), [true, true]);
+    assert.equal((await held.report())['outcome'], 'scraped');
+    rmSync(heldFile);
+
+    await untilAll(servers, 'the last numbers', async (server) => {
+      const found = await server.query(`last_over_time(${NAME}[1h]) == ${LAST}`);
+      return found.length === 3 * waysCount;
+    });
     await until('an empty keeper', TIMEOUT_MS, async () => (await keeper.metric('pages')) === 0 || undefined);
+    await untilAll(servers, 'nothing but the past', async (server) => (await server.query(NAME)).length === 0);
     for (const [index, server] of servers.entries()) {
-      const after = await readSeries(server, 'jobs_done_total[1h]');
-      const names = (series: readonly { readonly metric: Record<string, string> }[]) =>
-        series.map(({ metric }) => JSON.stringify(metric)).sort();
-      assert.deepEqual(names(after), names(before[index] ?? []), `${server.name}: no other series`);
-      for (const { values } of after) assert.equal(values.at(-1)?.[1], '1000001');
-      const ups = await readSeries(server, 'up{namespace="batch"}[1h]');
-      assert.equal(ups.length, perServer);
-      // One of a busy machine's time-outs is followed by a 1; a page that is gone too early by a 0, or nothing.
-      const zeros = ups.filter(({ values }) =>
-        values.some(([at, value], index) => at >= endedAtSeconds && value === '0' && values[index + 1]?.[1] !== '1'),
-      );
-      assert.deepEqual(zeros, [], `${server.name}: up`);
-      const increases = await readSeries(server, 'increase(jobs_done_total[1h]) > 900000');
-      assert.equal(increases.length, perServer);
+      const after = await server.query(`${NAME}[1h]`);
+      assert.deepEqual(listLabels(after), listLabels(before[index] ?? []), `${server.name}: no other series`);
+      for (const { values } of after) assert.equal(values.at(-1)?.[1], LAST);
+      for (const pod of ['import-a', 'import-b']) {
+        assert.deepEqual(await listDowns(server, pod, endedAtSeconds), [], server.name);
+      }
+      const increases = await server.query(`increase(${NAME}[1h]) > 900000`);
+      assert.equal(increases.length, 3 * waysCount, server.name);
     }
-    assert.equal(await keeper.metric('scraped_total'), pods.length);
-    assert.equal(await keeper.metric('expired_total'), 0);
-  } finally {
-    for (const { program, child } of pods) {
-      program.close();
-      await child[Symbol.asyncDispose]();
+    assert.deepEqual([await keeper.metric('scraped_total'), await keeper.metric('expired_total')], [2, 0]);
+  });
+
+  test('of two shards the one that scraped a pod scrapes its page', async () => {
+    await using keeper = await startKeeper();
+    await using started = new AsyncDisposableStack();
+    const shards = [0, 1] as const;
+    const pods = await Promise.all(shards.flatMap((shard) => [shard, shard]).map(startInShard(keeper)));
+    for (const { pod } of pods) started.use(pod);
+    const file = join(makeFolder(), 'pods.json');
+    writeTargets(
+      file,
+      pods.map(({ pod }) => pod),
+    );
+    const [, version] = VERSIONS[1] ?? assert.fail();
+    const jobs = await listShardJobs(version);
+    const servers = await Promise.all(
+      shards.map(async (shard) => {
+        const plan = { name: `shard ${shard}`, command: frontProgram('prometheus3'), targetFiles: [file] };
+        return started.use(await startServer(keeper, { ...plan, jobs, shard }));
+      }),
+    );
+    await untilAll(servers, 'its pods', async (server) => (await server.query(NAME)).length === 2);
+    const before = await Promise.all(servers.map((server) => server.query(NAME)));
+    rmSync(file);
+    await untilAll(servers, 'no pod', async (server) => (await server.countTargets()) === 0);
+    for (const { pod } of pods) pod.end();
+    assert.deepEqual(await Promise.all(pods.map(({ pod }) => hasHandOver(pod))), [true, true, true, true]);
+    await untilAll(servers, 'the last numbers', async (server) => {
+      return (await server.query(`last_over_time(${NAME}[1h]) == ${LAST}`)).length === 2;
+    });
+    for (const [shard, server] of servers.entries()) {
+      const after = await server.query(`${NAME}[1h]`);
+      assert.deepEqual(listLabels(after), listLabels(before[shard] ?? []));
+      const own = pods.filter((each) => each.shard === shard).map(({ name }) => name);
+      assert.deepEqual(after.map(({ metric }) => metric['pod']).toSorted(), own);
     }
-    for (const { child } of servers) await child[Symbol.asyncDispose]();
-  }
+  });
 });
+
+/** A pod at a port that belongs to this shard: Prometheus's hashmod is the end of an MD5 (model/relabel). */
+function startInShard(keeper: Keeper) {
+  return async (shard: number, index: number) => {
+    let port = await closedPort();
+    const isOther = () =>
+      createHash('md5').update(`127.0.0.1:${port}`).digest().readBigUInt64BE(8) % 2n !== BigInt(shard);
+    for (let tries = 0; isOther() && tries < 100; tries++) port = await closedPort();
+    const name = `import-${index}`;
+    return { name, shard, pod: await startPod(name, new URL(keeper.handOverUrl).origin, port) };
+  };
+}

@@ -1,0 +1,69 @@
+// Says what the Prometheus operator makes of monitors: the configuration that its Prometheus gets.
+//
+// Stdin: a line of JSON for each question, a Prometheus and its PodMonitors and ScrapeConfigs. Stdout: a line of
+// JSON for each, in their order.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	monitoringv1alpha1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
+	"github.com/prometheus-operator/prometheus-operator/pkg/assets"
+	prompkg "github.com/prometheus-operator/prometheus-operator/pkg/prometheus"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+type question struct {
+	Prometheus    *monitoringv1.Prometheus           `json:"prometheus"`
+	PodMonitors   []*monitoringv1.PodMonitor         `json:"podMonitors"`
+	ScrapeConfigs []*monitoringv1alpha1.ScrapeConfig `json:"scrapeConfigs"`
+}
+
+type answer struct {
+	// YAML.
+	Config string `json:"config"`
+	Error  string `json:"error"`
+}
+
+func generate(q question) (string, error) {
+	generator, err := prompkg.NewConfigGenerator(nil, q.Prometheus)
+	if err != nil {
+		return "", err
+	}
+	podMonitors := map[string]*monitoringv1.PodMonitor{}
+	for _, each := range q.PodMonitors {
+		podMonitors[each.Namespace+"/"+each.Name] = each
+	}
+	scrapeConfigs := map[string]*monitoringv1alpha1.ScrapeConfig{}
+	for _, each := range q.ScrapeConfigs {
+		scrapeConfigs[each.Namespace+"/"+each.Name] = each
+	}
+	client := fake.NewSimpleClientset().CoreV1()
+	config, err := generator.GenerateServerConfiguration(
+		q.Prometheus, nil, podMonitors, nil, scrapeConfigs, assets.NewStoreBuilder(client, client), nil, nil, nil, nil)
+	return string(config), err
+}
+
+func main() {
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<24)
+	out := json.NewEncoder(os.Stdout)
+	for lines.Scan() {
+		var q question
+		var a answer
+		err := json.Unmarshal(lines.Bytes(), &q)
+		if err == nil {
+			a.Config, err = generate(q)
+		}
+		if err != nil {
+			a.Error = fmt.Sprint(err)
+		}
+		if err := out.Encode(a); err != nil {
+			panic(err)
+		}
+	}
+}
