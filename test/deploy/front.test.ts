@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { formatOwnFamilies } from '../../src/exposition/own-families.ts';
 import { formatKeeperMetrics } from '../../src/keeper/metrics.ts';
@@ -81,6 +81,18 @@ test('the monitors scrape the port by its name', () => {
   assert.deepEqual([endpoint.port, rule.regex], [port.name, port.name]);
   assert.deepEqual(rule.source_labels, ['__meta_kubernetes_pod_container_port_name']);
   assert.deepEqual([endpoint.interval, endpoint.scrapeTimeout], [config.scrape_interval, config.scrape_timeout]);
+});
+
+test('with a keeper, pods are scraped by the same rules', () => {
+  const [plain] = parse(readFile(`${FOLDER}/scrape-config.yaml`)).scrape_configs;
+  const [{ http_sd_configs: pages, ...both }] = parse(
+    readFile('deploy/monitoring/keeper-scrape-config.yaml'),
+  ).scrape_configs;
+  assert.deepEqual(both, plain);
+  const [{ url, refreshInterval }] = parseAllDocuments(readFile('deploy/monitoring/keeper.yaml'))
+    .map((document) => document.toJS())
+    .find(({ kind }) => kind === 'ScrapeConfig').spec.httpSDConfigs;
+  assert.deepEqual(pages, [{ url, refresh_interval: refreshInterval }]);
 });
 
 test('the monitors say what keeps the labels of pushes', () => {

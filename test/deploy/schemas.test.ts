@@ -26,6 +26,7 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/job/front/scrape-config.yaml': 'promtool, in front.test.ts',
   'deploy/monitoring/rules.yaml': 'promtool, in rules.test.ts',
   'deploy/monitoring/rules.test.yaml': 'promtool, in rules.test.ts',
+  'deploy/monitoring/keeper-scrape-config.yaml': 'Prometheus, in test/keeper/prometheus.test.ts',
   'deploy/monitoring/scrape-config.yaml': 'promtool and Prometheus, in monitoring.test.ts',
 };
 
