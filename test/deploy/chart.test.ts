@@ -102,20 +102,31 @@ describe('deploy/chart', { skip }, () => {
   });
 
   test('everything, with Kyverno', () => {
-    const values = ['engine=kyverno', 'monitors.enabled=true', 'rules.enabled=true', 'dashboard.enabled=true'];
+    const monitoring = ['monitors', 'rules', 'dashboard', 'keeper'].map((part) => `${part}.enabled=true`);
+    const values = ['engine=kyverno', ...monitoring];
     const rendered = render([IMAGE, ...values, 'warnings.enabled=false', 'networkPolicy.namespaces={shop,bank}']);
     assert.deepEqual(list(rendered).toSorted(), [
+      'ClusterRole lastscrape-keeper',
+      'ClusterRoleBinding lastscrape-keeper',
       'ConfigMap lastscrape-dashboard',
+      'Deployment lastscrape-keeper',
       'MutatingPolicy lastscrape',
       'MutatingPolicy lastscrape-jobs',
+      'NetworkPolicy lastscrape-keeper',
       'NetworkPolicy locust-exporter',
       'NetworkPolicy locust-exporter',
       'Pod lastscrape-test-front',
+      'Pod lastscrape-test-hand-over',
       'Pod lastscrape-test-image',
+      'Pod lastscrape-test-targets',
       'PodMonitor lastscrape-front',
+      'PodMonitor lastscrape-keeper',
       'PodMonitor locust-master',
       'PrometheusRule lastscrape',
       'PrometheusRule lastscrape-jobs',
+      'ScrapeConfig lastscrape-keeper-pages',
+      'Service lastscrape-keeper',
+      'ServiceAccount lastscrape-keeper',
     ]);
   });
 
@@ -138,9 +149,11 @@ describe('deploy/chart', { skip }, () => {
     }
   });
 
-  test('Kyverno gets what the API server gets', () => {
+  test('Kyverno gets what the API server gets, the keeper included', () => {
     const read = (engine: string) => {
-      const { stdout } = template([IMAGE, `engine=${engine}`], { only: ['policy', 'jobs-policy'] });
+      const values = [IMAGE, `engine=${engine}`, 'keeper.enabled=true'];
+      const { stdout } = template(values, { only: ['policy', 'jobs-policy'] });
+      assert.match(stdout, /'http:\/\/lastscrape-keeper\.monitoring\.svc:9470'/);
       const found = parseAllDocuments(stdout).map((document) => document.toJS());
       return found.filter(({ kind }) => !kind.endsWith('Binding'));
     };

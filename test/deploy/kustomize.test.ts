@@ -31,7 +31,7 @@ function build(folder: string): Job[] {
 function buildWith(
   resources: readonly Fields[],
   more: Fields = {},
-  names: readonly ('component' | 'front' | 'hook')[] = ['component'],
+  names: readonly ('component' | 'front' | 'hand-over' | 'hook')[] = ['component'],
 ): Job[] {
   const folder = makeFolder();
   writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
@@ -76,6 +76,8 @@ function expectedContainer(): Container {
   const { restartPolicy, restartPolicyRules, env = [], ...container } = findLastscrape(readGolden('regular'));
   return { ...container, env: env.filter(({ name }) => name !== 'LASTSCRAPE_EXIT_ZERO') };
 }
+
+type Volumes = { readonly volumes?: readonly Fields[] };
 
 const MAIN = { name: 'main', image: 'main:1' };
 
@@ -208,6 +210,38 @@ test('the component of the hook adds to the first container what the policy adds
     assert.deepEqual(hooks, [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }]);
   }
   assert.deepEqual(findSpec(built, 'other'), plain);
+});
+
+test('the component of the hand-over adds what docs/keeper.md shows, with or without the hook, and nothing else', {
+  skip,
+}, () => {
+  const page = readFileSync(join(DEPLOY, '..', 'docs', 'keeper.md'), 'utf8');
+  const [, shown = ''] = /^```yaml\n(env:[\s\S]*?)^```$/m.exec(page) ?? [];
+  const { env, volumeMounts, volumes: needed } = parse(shown);
+  const volumes = [{ name: 'work', emptyDir: {} }];
+  const initContainers = [{ name: 'fetch', image: 'fetch:1' }];
+  const spec = { restartPolicy: 'Never', containers: [MAIN], volumes, initContainers };
+  for (const more of [[], ['hook']] as const) {
+    const jobs = [
+      buildJob('job', spec),
+      buildCronJob('cron', spec),
+      buildJob('no', spec, { 'lastscrape.dev/inject': 'false' }),
+    ];
+    const [before, after] = [[], ['hand-over'] as const].map((own) => buildWith(jobs, {}, ['front', ...own, ...more]));
+    assert.ok(before !== undefined && after !== undefined);
+    assert.deepEqual(findSpec(after, 'no'), spec);
+    for (const name of ['job', 'cron']) {
+      const { initContainers: was = [], volumes: had = [], ...rest } = findSpec(before, name) as Pod['spec'] & Volumes;
+      const { initContainers: now = [], volumes: has = [], ...same } = findSpec(after, name) as Pod['spec'] & Volumes;
+      assert.deepEqual(same, rest);
+      assert.deepEqual(new Set(has), new Set([...had, ...needed]));
+      assert.deepEqual(now.slice(0, -1), initContainers);
+      const [plain, container] = [was.at(-1), now.at(-1)];
+      assert.deepEqual(byName(container?.env ?? []), byName([...(plain?.env ?? []), ...env]), name);
+      const mounts = [...((plain?.volumeMounts as readonly Fields[]) ?? []), ...volumeMounts];
+      assert.deepEqual(new Set(container?.volumeMounts as readonly Fields[]), new Set(mounts));
+    }
+  }
 });
 
 test('what main has stays: a grace of its own, and a PYTHONPATH of envFrom, are kept by a label, or the build fails', {

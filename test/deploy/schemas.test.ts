@@ -20,6 +20,7 @@ const NOT_MANIFESTS: Readonly<Record<string, string>> = {
   'deploy/job/front/cron-job-patch.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/job-patch.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/kustomization.yaml': 'kustomize, in kustomize.test.ts',
+  'deploy/job/hand-over/kustomization.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/hook/kustomization.yaml': 'kustomize, in kustomize.test.ts',
   'deploy/job/front/rules.yaml': 'promtool, in rules.test.ts',
   'deploy/job/front/rules.test.yaml': 'promtool, in rules.test.ts',
