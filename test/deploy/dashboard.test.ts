@@ -127,6 +127,14 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, readonly string[
       `shop place place-master-c Exception('no "luck"') GET line\nbreak: 104`,
     ],
   },
+  'Keeper: pages': { kept: ['kept: 2'], listed: ['listed: 1'] },
+  'Keeper: hand-overs per minute': {
+    taken: ['taken: 4'],
+    scraped: ['scraped: 2'],
+    expired: ['expired: 1'],
+    refused: ['refused: full: 3'],
+  },
+  'Keeper: oldest page that is not scraped': { oldest: ['oldest: 300'] },
 };
 
 type Row = { readonly metric: Readonly<Record<string, string>>; readonly value: string };

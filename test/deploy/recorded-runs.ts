@@ -67,6 +67,18 @@ const STATES = [
   ['place-master-c', 'kube_pod_container_status_terminated', 'place-master', '0 _ 0 _ 1 1 1'],
 ] as const;
 
+/** Of a keeper, a sample every 15 s: what is listed longest ended at the first. */
+const KEEPER = [
+  ['pages', '', '3 2'],
+  ['pages_listed', '', '2 1'],
+  ['handed_over_total', '', '0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20'],
+  ['scraped_total', '', '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 10 10 10 10 10'],
+  ['expired_total', '', '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5'],
+  ['refused_total', 'reason="full"', '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 15'],
+  ['refused_total', 'reason="tooOften"', '0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0'],
+  ['oldest_page_timestamp_seconds', '', `${BEGIN_SECONDS} ${BEGIN_SECONDS}`],
+] as const;
+
 /** What Prometheus is to hold, as OpenMetrics: the lines of one family follow each other. */
 function writeOpenMetrics(): string {
   const families = new Map<string, string[]>();
@@ -90,6 +102,12 @@ function writeOpenMetrics(): string {
       if (value === '_') return;
       add(metric, `namespace="shop",pod="${pod}",container="${container}"`, value, index * 15);
     });
+  }
+  for (const [name, labels, values] of KEEPER) {
+    for (const [index, value] of values.split(' ').entries()) {
+      const target = 'namespace="monitoring",pod="lastscrape-keeper-d"';
+      add(`lastscrape_keeper_${name}`, labels === '' ? target : `${target},${labels}`, value, index * 15);
+    }
   }
   return `${[...families.values()].flat().join('\n')}\n# EOF\n`;
 }
