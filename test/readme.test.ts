@@ -168,7 +168,9 @@ function flat(text: string): string {
 test('what a page shows of a manifest is in it, word by word', () => {
   const marked = /^<!-- of (deploy\/\S+\.yaml)[^>]*-->\n```yaml\n([\s\S]*?)^```$/gm;
   const shown = PAGES.flatMap((page) => [...readPage(page).matchAll(marked)]);
-  const files = ['job/front/job', 'job/front/rules', 'job/migration/job', 'monitoring/keeper-scrape-config'].map((name) => `deploy/${name}.yaml`);
+  const files = ['job/front/job', 'job/front/rules', 'job/migration/job', 'monitoring/keeper-scrape-config'].map(
+    (name) => `deploy/${name}.yaml`,
+  );
   assert.deepEqual(shown.map(([, file]) => file).toSorted(), files);
   for (const [, file = '', text = ''] of shown) assert.ok(readPage(file).includes(text), `${file} has\n${text}`);
 });
