@@ -85,6 +85,8 @@ export function readLastscrape(container: ContainerFacts, metadata: Json, kinds:
     container,
     config: 'config' in result ? result.config : readFallbackConfig(env, result.unreadable, kinds, PROGRAM),
     unreadable: 'config' in result || !isComplete ? [] : result.unreadable,
+    /** What is wrong with its settings; empty where the JSON does not show all of them. */
+    problems: 'config' in result || !isComplete ? [] : result.problems,
     /** False: a variable comes from a ConfigMap, a Secret or another place that the JSON does not show. */
     isComplete,
     /** What the JSON shows of its environment. */
@@ -128,6 +130,9 @@ function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds) {
     /** Of LASTSCRAPE_FAIL_IF; blank: none. */
     verdict: toText(report['verdict']),
     problems: toTexts(report['problems']),
+    /** Who took the last page, and for how long before main's end changes may be missing; null: not said. */
+    lastPageBy: toText(report['lastPageBy']) || null,
+    mayMissSeconds: 'mayMissSeconds' in report ? toNumber(report['mayMissSeconds'], 0) : null,
     targets: toObjects(report['targets']).map((each) => {
       const read = parseTarget(toText(each['target']), kinds.targets, TARGET_CONTEXT);
       const stops = 'value' in read ? read.value.stops : undefined;

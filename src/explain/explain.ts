@@ -4,13 +4,14 @@
 import type { Json } from '../base/json.ts';
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
+import type { LastscrapeFacts } from './container.ts';
 import type { Explanation, Finding, Reasons } from './finding.ts';
 import { describeCommand } from './lines.ts';
 import { describeDisruption, describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
 import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
-import { LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
+import { describeShortGrace, LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
 import { MAIN_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
 import { explainTarget, type Targets } from './targets.ts';
 import { formatAge, quoteText, readName } from './words.ts';
@@ -19,19 +20,22 @@ import { formatAge, quoteText, readName } from './words.ts';
 export function explainObject(object: Json, nowMs: number, kinds: Kinds, targets: Targets | null = null): Explanation {
   if (object['kind'] === 'Job') return explainJob(object, nowMs);
   const pod = readPodFacts(object, kinds);
-  const explanation = explainPod(pod, nowMs);
-  const target = targets === null || explanation.state === 'ended' ? null : explainTarget(pod, targets);
-  return target === null ? explanation : { ...explanation, target };
+  const target = targets === null ? null : explainTarget(pod, targets);
+  const explanation = explainPod(pod, nowMs, target?.rule === 'scraped');
+  return target === null || explanation.state === 'ended' ? explanation : { ...explanation, target };
 }
 
-function explainPod(pod: PodFacts, nowMs: number): Explanation {
+/** @param isScraped Prometheus says so, and knows better than what the pod says of its ports */
+function explainPod(pod: PodFacts, nowMs: number, isScraped: boolean): Explanation {
   const { namespace, name } = pod;
   const isOver = pod.phase === 'Succeeded' || pod.phase === 'Failed';
   if (isOver && pod.deletedByMs === null) {
     return { kind: 'Pod', namespace, name, state: 'ended', ...describePodEnd(pod, nowMs), findings: [] };
   }
   const stage = pod.deletedByMs !== null ? 'deleted' : pod.nodeName === '' ? 'unscheduled' : 'placed';
-  const found = applyRows(POD_REASONS[stage], pod, nowMs).flat();
+  const found = applyRows(POD_REASONS[stage], pod, nowMs)
+    .flat()
+    .filter(({ reason }) => !isScraped || reason !== 'scrapedElsewhere');
   // What is sure to stay comes first, then what may.
   const rank = ({ isStuck }: Finding) => (isStuck === true ? 0 : isStuck === null ? 1 : 2);
   const findings = found.toSorted((one, other) => rank(one) - rank(other));
@@ -62,7 +66,7 @@ function conclude(kind: Explanation['kind'], { namespace, name }: Named, finding
 }
 
 /** How a pod ended that nothing keeps. */
-function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summary' | 'more'> {
+function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summary' | 'more' | 'report'> {
   const { containers, mains, mainNames, phase, reason, message, lastscrape } = pod;
   const ends = containers.flatMap(({ role, ended }) => (role === 'regular' && ended?.atMs != null ? [ended.atMs] : []));
   const ago = ends.length === 0 ? '' : `, ${formatAge(nowMs - Math.max(...ends))} ago`;
@@ -88,12 +92,31 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
       : '',
     verdict === 'failed' ? 'LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers.' : '',
     verdict === 'notJudged' ? 'It was cut short, so LASTSCRAPE_FAIL_IF could not judge it: run it again.' : '',
-    report === null ? '' : `lastscrape reports: "${quoteText(report.summary)}".`,
+    report === null
+      ? ''
+      : `lastscrape reports: "${[report.summary, ...report.problems].map((each) => quoteText(each, 600)).join('; ')}".`,
+    describeLastPage(report),
+    lastscrape !== null && lastscrape.container.ended?.exitCode === 137
+      ? (describeShortGrace(lastscrape, pod) ?? '')
+      : '',
   ];
   return {
     summary: `Nothing keeps ${describePod(pod)}: it is over. It ${phase === 'Succeeded' ? 'succeeded' : 'failed'}${ago}${because.length === 0 ? '' : `: ${because.join('; ')}`}`,
     more: more.filter(Boolean).join(' '),
+    ...(report !== null && { report: pickReport(report) }),
   };
+}
+
+function pickReport({ outcome, lastPageBy, mayMissSeconds, problems }: NonNullable<LastscrapeFacts['report']>) {
+  return { outcome, lastPageBy, mayMissSeconds, problems };
+}
+
+/** Whether the last numbers are exact, in a sentence; blank: not said. */
+function describeLastPage(report: LastscrapeFacts['report']): string {
+  if (report === null || report.mayMissSeconds === null) return '';
+  return report.mayMissSeconds === 0
+    ? 'The last page is exact.'
+    : `The last page may miss changes of main's last ${report.mayMissSeconds} s.`;
 }
 
 /** What can keep a pod that is deleted, without a node, or on one: all that is found; else the last. */

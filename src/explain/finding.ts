@@ -71,6 +71,13 @@ export type Explanation = {
   /** More about an object that has ended; blank: nothing. */
   readonly more: string;
   readonly findings: readonly Finding[];
+  /** What lastscrape reported of a pod that has ended; null in it: not said. */
+  readonly report?: {
+    readonly outcome: string;
+    readonly lastPageBy: string | null;
+    readonly mayMissSeconds: number | null;
+    readonly problems: readonly string[];
+  };
   /** With --targets, of a pod that has a lastscrape and is not over. */
   readonly target?: TargetFinding;
 };

@@ -89,6 +89,15 @@ const deletedAt = '2026-11-22T07:00:00Z';
 const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
 const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
 const inContainer = (fields: object) => ({ spec: { containers: [fields] } });
+const inNative = (fields: object) => ({ spec: { initContainers: [fields] } });
+/** Main runs still. */
+const RUNS_STILL = inStatus('main', (own) => {
+  own.state = { running: { startedAt: own.state.terminated.startedAt } };
+});
+const FRONT = setEnv(
+  { name: 'LASTSCRAPE_FRONT', value: '9469' },
+  { name: 'LASTSCRAPE_METRICS_URL', value: 'http://localhost:8000/metrics' },
+);
 
 const gatewayLines = (port: number) => ({
   spec: {
@@ -280,7 +289,69 @@ const CASES: readonly Case[] = [
     'lastscrape that cannot read its settings watches main as it does then: it holds and stops nothing',
     'lastscrape-holds',
     setEnv({ name: 'LASTSCRAPE_SCRAPES', value: 'many' }, { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }),
-    { reasons: 'lastscrapeHolds lastscrape', summary: /: it is about to end$/ },
+    { reasons: 'lastscrapeHolds lastscrape, settingsUnreadable lastscrape', summary: /: it is about to end$/ },
+  ],
+  [
+    'lastscrape that cannot read its settings is named while main still runs, with the variable to correct',
+    'lastscrape-holds-as-a-native-sidecar',
+    [RUNS_STILL, setEnv({ name: 'LASTSCRAPE_TTL', value: '2mins' })],
+    {
+      reasons: 'settingsUnreadable lastscrape, mainRuns main',
+      summary: /^lastscrape cannot read its settings in pod \S+: it will hold and stop nothing$/,
+      why: /^Cannot read LASTSCRAPE_TTL: it is "2mins"; must be /,
+      lines: inNative({ name: 'lastscrape', env: [{ name: 'LASTSCRAPE_TTL', value: '90s' }] }),
+    },
+  ],
+  [
+    'settings that the JSON does not show whole are not called wrong',
+    'lastscrape-holds-as-a-native-sidecar',
+    [
+      RUNS_STILL,
+      setEnv({ name: 'LASTSCRAPE_TTL', value: '2mins' }),
+      inSpec('lastscrape', (own) => Object.assign(own, { envFrom: [{ configMapRef: { name: 'x' } }] })),
+    ],
+    { reasons: 'mainRuns main' },
+  ],
+  [
+    'a pod whose grace is shorter than that of lastscrape is told so while main runs',
+    'lastscrape-holds-as-a-native-sidecar',
+    [RUNS_STILL, ({ spec }) => delete spec.terminationGracePeriodSeconds],
+    {
+      reasons: 'graceTooShort lastscrape, mainRuns main',
+      why: 'terminationGracePeriodSeconds is 30, and LASTSCRAPE_TERMINATION_GRACE 1m50s: it must be at least 115.',
+      lines: { spec: { terminationGracePeriodSeconds: 115 } },
+    },
+  ],
+  [
+    'an annotation that sends Prometheus to another port is named while main runs',
+    'lastscrape-holds-as-a-native-sidecar',
+    [RUNS_STILL, FRONT, metadata({ annotations: { 'prometheus.io/port': '8000' } })],
+    {
+      reasons: 'scrapedElsewhere lastscrape, mainRuns main',
+      summary: /^Prometheus is told to scrape 8000 of pod \S+; the front is 9469$/,
+      lines: { metadata: { annotations: { 'prometheus.io/port': '9469' } } },
+    },
+  ],
+  [
+    'a front that no container declares, and no annotation names, is named in the hold as well',
+    'lastscrape-holds-as-a-native-sidecar',
+    FRONT,
+    {
+      reasons: 'lastscrapeHolds lastscrape, scrapedElsewhere lastscrape',
+      summary: /^lastscrape keeps /,
+    },
+  ],
+  [
+    'a front that is declared is no reason',
+    'lastscrape-holds-as-a-native-sidecar',
+    [FRONT, inSpec('lastscrape', (own) => Object.assign(own, { ports: [{ containerPort: 9469 }] }))],
+    { reasons: 'lastscrapeHolds lastscrape' },
+  ],
+  [
+    'nor is one that the annotation names',
+    'lastscrape-holds-as-a-native-sidecar',
+    [FRONT, metadata({ annotations: { 'prometheus.io/port': '9469' } })],
+    { reasons: 'lastscrapeHolds lastscrape' },
   ],
   [
     'a host name that is not the name of the pod is shown as such, as in an Indexed Job',
@@ -439,6 +510,33 @@ const CASES: readonly Case[] = [
   ],
   ['a report comes with its hint', 'lastscrape-is-done', report({ hint: 'none' }), { more: /stopped; none"\.$/ }],
   [
+    'of a pod that has ended the report says whether its last page is exact',
+    'lastscrape-is-done',
+    report({ lastPageBy: 'main', mayMissSeconds: 0 }),
+    { more: /stopped"\. The last page is exact\.$/ },
+  ],
+  [
+    'or what it may miss',
+    'lastscrape-is-done',
+    report({ lastPageBy: 'read', mayMissSeconds: 0.7 }),
+    { more: /stopped"\. The last page may miss changes of main's last 0\.7 s\.$/ },
+  ],
+  [
+    'and each problem',
+    'lastscrape-is-done',
+    report({ summary: 'Misconfigured', outcome: 'misconfigured', problems: ['Cannot A', 'Cannot B'] }),
+    { more: /lastscrape reports: "Misconfigured; Cannot A; Cannot B"\.$/ },
+  ],
+  [
+    'a lastscrape that was killed in a pod with a short grace: how long that must be',
+    'lastscrape-is-done',
+    [
+      ({ spec }) => Object.assign(spec, { terminationGracePeriodSeconds: 5 }),
+      inStatus('lastscrape', ({ state: { terminated } }) => Object.assign(terminated, { exitCode: 137 })),
+    ],
+    { more: /terminationGracePeriodSeconds is 5, and LASTSCRAPE_TERMINATION_GRACE 25s: it must be at least 30\.$/ },
+  ],
+  [
     "a pod that lastscrape's own trouble failed gets the variable that hides it",
     'lastscrape-is-done',
     [
@@ -513,6 +611,19 @@ for (const [what, fixture, edit, wanted, afterSeconds] of CASES) {
     }
   });
 }
+
+test('the report of a pod that has ended is a field for programs', async () => {
+  const fields = { outcome: 'scraped', lastPageBy: 'read', mayMissSeconds: 0.7 };
+  const shown = explain('lastscrape-is-done', [report(fields)]);
+  assert.deepEqual(shown.report, { ...fields, problems: [] });
+  assert.deepEqual(explain('lastscrape-is-done', []).report, {
+    outcome: 'released',
+    lastPageBy: null,
+    mayMissSeconds: null,
+    problems: [],
+  });
+  assert.equal(explain('succeeded', []).report, undefined);
+});
 
 test('an exporter is read where the annotations of Prometheus say', () => {
   const annotations = { 'prometheus.io/port': '9999', 'prometheus.io/path': '/stats/prometheus' };

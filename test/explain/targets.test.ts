@@ -74,6 +74,12 @@ test('explain prints what Prometheus does with the pod, in a line of its own', a
   for (const [job, pattern] of Object.entries(wanted)) assert.match(await lines(job), pattern, job);
   const annotated = readPod({ 'prometheus.io/port': '8000' });
   assert.match(await lines('annotated', annotated), /not 9469: its annotation prometheus\.io\/port is 8000\.$/);
+  const reasons = async (job: string) =>
+    JSON.parse(await explain(selectJob(ANSWER, job), annotated)).objects[0].findings.map(
+      ({ reason }: { reason: string }) => reason,
+    );
+  assert.ok((await reasons('annotated')).includes('scrapedElsewhere'));
+  assert.ok(!(await reasons('right')).includes('scrapedElsewhere'), 'Prometheus knows better');
 });
 
 test('explain goes by the port of the exporter without a front, and says nothing where the port is not in the JSON', async () => {

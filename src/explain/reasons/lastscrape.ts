@@ -1,12 +1,13 @@
 // What lastscrape itself keeps, or did not end: by its state, its settings and its last report. Pure.
 // Its message is in the pod's JSON only once it has ended; until then its log has what it does.
 
-import { toText } from '../../base/json.ts';
+import { toObjects, toText } from '../../base/json.ts';
 import { readVariable } from '../../base/parse.ts';
+import { joinNames } from '../../base/text.ts';
 import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
-import { hasHold } from '../../decide/model.ts';
-import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting } from '../container.ts';
+import { hasHold, toPodGraceSeconds } from '../../decide/model.ts';
+import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting, sinceStart } from '../container.ts';
 import type { Change, Find, Found, Reasons, Since } from '../finding.ts';
 import {
   annotationLines,
@@ -17,6 +18,7 @@ import {
   nativeLines,
   POD_NAME,
   settingLines,
+  specLines,
 } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { formatTime, quoteShell, quoteText, quoteYaml } from '../words.ts';
@@ -32,6 +34,47 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
   lastscrapeSigterm: whileRunning('waits', explainSigterm),
   lastscrapeHolds: whileRunning('holds', explainHold),
   lastscrapeOverdue: whileRunning('overdue', explainOverdue),
+  settingsUnreadable: whileItMatters((lastscrape, pod) => {
+    if (lastscrape.problems.length === 0) return null;
+    return {
+      summary: `lastscrape cannot read its settings in ${describePod(pod)}: it will hold and stop nothing`,
+      why: lastscrape.problems.map((each) => quoteText(each)).join('; '),
+      ...correct(lastscrape, pod),
+    };
+  }),
+  graceTooShort: whileItMatters((lastscrape, pod) => {
+    const why = describeShortGrace(lastscrape, pod);
+    if (why === null) return null;
+    const seconds = toPodGraceSeconds(lastscrape.config.limits.terminationGraceMs);
+    return {
+      summary: `lastscrape is killed in ${describePod(pod)} before its own grace is over`,
+      why,
+      change: changePod(pod, 'Set a longer grace', specLines(`terminationGracePeriodSeconds: ${seconds}`)),
+    };
+  }),
+  scrapedElsewhere: whileItMatters((lastscrape, pod) => {
+    const { container, config } = lastscrape;
+    if (config.front === null || !isKnown(lastscrape, 'LASTSCRAPE_FRONT') || !hasHold(config.limits)) return null;
+    const { port } = config.front;
+    const told = quoteText(toText(pod.annotations['prometheus.io/port']));
+    const declared = pod.containers.flatMap(({ spec }) =>
+      toObjects(spec['ports']).map((each) => each['containerPort']),
+    );
+    if (told === '' ? declared.includes(port) : told === `${port}`) return null;
+    const isTold = told !== '';
+    const lines = isTold
+      ? annotationLines('prometheus.io/port', `${port}`)
+      : containerLines(container, `ports: [{name: lastscrape, containerPort: ${port}}]`);
+    return {
+      summary: isTold
+        ? `Prometheus is told to scrape ${told} of ${describePod(pod)}; the front is ${port}`
+        : `No container of ${describePod(pod)} declares port ${port}, where Prometheus must scrape it`,
+      why: isTold
+        ? "By the annotation prometheus.io/port. Only a PodMonitor for the front's own port would find it."
+        : `It finds ports that containers declare (here ${joinNames(declared.map(String)) || 'none'}), or the annotation prometheus.io/port.`,
+      change: changePod(pod, isTold ? 'Correct it' : 'Declare it', lines),
+    };
+  }),
   lastscrapeMisconfigured: afterEnd((helper, pod, lastscrape) => {
     const { report } = lastscrape;
     if (report?.outcome !== 'misconfigured') return null;
@@ -67,7 +110,7 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     return {
       ...explainHelper(helper, pod, { change: keepAlive(container, pod, isMemory) }),
       summary: keeps(helper, pod, `ended with ${how} before it could stop it`),
-      why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary)}".`,
+      why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary, 600)}".`,
       see: logsCommand(pod, container.name, '--tail=5'),
     };
   }),
@@ -83,6 +126,26 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     };
   }),
 };
+
+/** A row of what is wrong with a lastscrape that runs, while main runs or in the hold: it keeps nothing. */
+function whileItMatters(
+  explain: (lastscrape: LastscrapeFacts, pod: PodFacts) => Pick<Found, 'summary' | 'why' | 'change'> | null,
+): Find<PodFacts> {
+  return (pod) => {
+    const { lastscrape } = pod;
+    if (lastscrape === null || lastscrape.container.running === null) return null;
+    const found = explain(lastscrape, pod);
+    const { container } = lastscrape;
+    return found && { container: container.name, isStuck: false, since: sinceStart(container), ...found };
+  };
+}
+
+/** That the kubelet kills a lastscrape in its own grace; null: it does not, or the JSON does not show it. */
+export function describeShortGrace(lastscrape: LastscrapeFacts, { graceMs }: PodFacts): string | null {
+  const { terminationGraceMs } = lastscrape.config.limits;
+  if (graceMs >= terminationGraceMs || !isKnown(lastscrape, 'LASTSCRAPE_TERMINATION_GRACE')) return null;
+  return `terminationGracePeriodSeconds is ${graceMs / 1_000}, and LASTSCRAPE_TERMINATION_GRACE ${formatDuration(terminationGraceMs)}: it must be at least ${toPodGraceSeconds(terminationGraceMs)}.`;
+}
 
 /** A row of a lastscrape that runs although every main has ended, and does `what` since then. */
 function whileRunning(what: ReturnType<typeof judgeRunning>, explain: typeof explainHold): Find<PodFacts> {
