@@ -1,4 +1,4 @@
-// From dist/ to a registry: both architectures under one index, signatures, the bill of materials as an attestation, and then the
+// From dist/ to a registry: both architectures under one index, signatures, bill of materials and provenance as attestations, and then the
 // same again as a user: what is there is read back and verified. Programs: skopeo, and cosign 3 with a key pair; no service of
 // Sigstore is asked, so nothing of the release depends on one, and nothing of it stands in a public log.
 
@@ -15,6 +15,8 @@ import { packNpm, pushChart } from './release-extras.ts';
 export type Publication = {
   /** What `npm run build` made. */
   readonly dist: string;
+  /** Says where it comes from: SLSA provenance, the predicate of an attestation. */
+  readonly provenance: object;
   readonly version: string;
   /** HOST/NAME, without a tag: the tag is the version. */
   readonly registry: string;
@@ -80,6 +82,7 @@ export function publish(publication: Publication): { readonly image: string; rea
     }
     for (const name of ['sbom.cdx.json', 'THIRD-PARTY-NOTICES', 'SHA256SUMS'])
       cpSync(join(dist, name), join(folder, name));
+    writeJson(folder, ATTESTED.slsaprovenance1, publication.provenance);
     packNpm(runProgram, dist, folder, version, filesUrl);
     const chart = pushChart(runProgram, publication.chart, work, registry, isPlainHttp);
     sign(publication, image, chart, work);
@@ -92,7 +95,10 @@ export function publish(publication: Publication): { readonly image: string; rea
   }
 }
 
-/** Signs the index with both images and the chart, attests the bill of materials, signs the sums. */
+/** What is attested of the index: cosign's name of the type, and the file of the predicate. */
+const ATTESTED = { cyclonedx: 'sbom.cdx.json', slsaprovenance1: 'provenance.json' } as const;
+
+/** Signs the index with both images and the chart, attests what is in ATTESTED, signs the sums. */
 function sign({ key, isPlainHttp, folder }: Publication, image: string, chart: string, work: string): void {
   // Without these two cosign 3.1 asks Sigstore's services, also where a key signs.
   const configuration = { mediaType: 'application/vnd.dev.sigstore.signingconfig.v0.2+json' };
@@ -108,8 +114,10 @@ function sign({ key, isPlainHttp, folder }: Publication, image: string, chart: s
   writeFileSync(join(folder, 'cosign.pub'), runProgram('cosign', ['public-key', '--key', key]));
   runProgram('cosign', ['sign', ...how, ...http, '--recursive', image]);
   runProgram('cosign', ['sign', ...how, ...http, chart]);
-  const sbom = ['--type', 'cyclonedx', '--predicate', join(folder, 'sbom.cdx.json')];
-  runProgram('cosign', ['attest', ...how, ...http, ...sbom, image]);
+  for (const [type, file] of Object.entries(ATTESTED)) {
+    const predicate = ['--type', type, '--predicate', join(folder, file)];
+    runProgram('cosign', ['attest', ...how, ...http, ...predicate, image]);
+  }
   const bundle = ['--bundle', join(folder, 'SHA256SUMS.sigstore.json')];
   runProgram('cosign', ['sign-blob', ...how, ...bundle, join(folder, 'SHA256SUMS')]);
 }
@@ -120,15 +128,17 @@ function verify({ isPlainHttp, folder }: Publication, images: readonly string[])
   const http = isPlainHttp ? ['--allow-http-registry'] : [];
   for (const image of images) runProgram('cosign', ['verify', ...how, ...http, image]);
   const [index = ''] = images;
-  const attested = runProgram('cosign', ['verify-attestation', ...how, ...http, '--type', 'cyclonedx', index]);
-  const sbom: unknown = JSON.parse(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8'));
-  // One line for each attestation: an earlier attempt left one, too.
-  const isThere = attested
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(Buffer.from(JSON.parse(line).payload, 'base64').toString('utf8')).predicate)
-    .some((predicate) => isDeepStrictEqual(predicate, sbom));
-  if (!isThere) throw new Error(`Cannot verify ${index}: no attestation of it is dist/sbom.cdx.json`);
+  for (const [type, file] of Object.entries(ATTESTED)) {
+    const attested = runProgram('cosign', ['verify-attestation', ...how, ...http, '--type', type, index]);
+    const predicate: unknown = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+    // One line for each attestation: an earlier attempt left one, too.
+    const isThere = attested
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(Buffer.from(JSON.parse(line).payload, 'base64').toString('utf8')).predicate)
+      .some((each) => isDeepStrictEqual(each, predicate));
+    if (!isThere) throw new Error(`Cannot verify ${index}: no attestation of it is ${file}`);
+  }
   const bundle = ['--bundle', join(folder, 'SHA256SUMS.sigstore.json')];
   runProgram('cosign', ['verify-blob', ...how, ...bundle, join(folder, 'SHA256SUMS')]);
 }

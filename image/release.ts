@@ -11,6 +11,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { buildProvenance } from './provenance.ts';
 import { buildAgain, listDifferences, readOrigin } from './release-compare.ts';
 import { listMissingPrograms, publish } from './release-publish.ts';
 import { readVersion, setVersion } from './release-version.ts';
@@ -57,6 +58,7 @@ function main(): void {
   const { image, chart } = publish({
     dist: DIST,
     version,
+    provenance: buildProvenance({ root: ROOT, dist: DIST, version, env: process.env }),
     registry,
     key,
     isPlainHttp: values['plain-http'] === true,

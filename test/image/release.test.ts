@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { buildProvenance } from '../../image/provenance.ts';
 import { listFiles } from '../../image/release-compare.ts';
 import { publish } from '../../image/release-publish.ts';
 import { readVersion } from '../../image/release-version.ts';
@@ -164,8 +165,39 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     assert.deepEqual(predicate, JSON.parse(readDist('sbom.cdx.json').toString('utf8')));
   });
 
+  test('attests where the image comes from: the commit, the pins of Node and Debian, the machine', async () => {
+    const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
+    const how = ['--key', 'own.pub', '--insecure-ignore-tlog=true', '--type', 'slsaprovenance1'];
+    const { payload } = JSON.parse(await run('cosign', ['verify-attestation', ...how, `${registry}@${digest}`]));
+    const { subject, predicateType, predicate } = JSON.parse(Buffer.from(payload, 'base64').toString('utf8'));
+    assert.equal(predicateType, 'https://slsa.dev/provenance/v1');
+    assert.equal(`sha256:${subject[0].digest.sha256}`, digest);
+    assert.deepEqual(predicate, JSON.parse(readFileSync(join(directory, 'files/provenance.json'), 'utf8')));
+    const { buildDefinition, runDetails } = predicate;
+    const [source, ...pins] = buildDefinition.resolvedDependencies;
+    const { metadata } = JSON.parse(readDist('sbom.cdx.json').toString('utf8'));
+    const commit = metadata.component.properties.find(({ name }: { name: string }) => name === 'lastscrape:commit');
+    assert.deepEqual(source, { name: 'lastscrape', digest: { gitCommit: commit.value } });
+    const nodes = pins.filter(({ uri }: { uri: string }) => uri.startsWith('pkg:npm/node-linux-'));
+    assert.deepEqual(
+      nodes.map(({ digest: { sha512 } }: { digest: { sha512: string } }) => sha512.length),
+      [128, 128],
+    );
+    const { components } = JSON.parse(readDist('sbom.cdx.json').toString('utf8'));
+    const debian = components.filter(({ purl }: { purl: string }) => purl.startsWith('pkg:deb/')).length;
+    assert.ok(debian > 0 && pins.length === debian + 2, `${pins.length} pins of ${debian} packages`);
+    assert.equal(runDetails.builder.id, 'urn:lastscrape:builder:own-machine');
+  });
+
   test('writes the files to publish next to the image, and signs their sums', async () => {
-    const files = ['SHA256SUMS', 'SHA256SUMS.sigstore.json', 'THIRD-PARTY-NOTICES', 'cosign.pub', 'sbom.cdx.json'];
+    const files = [
+      'SHA256SUMS',
+      'SHA256SUMS.sigstore.json',
+      'THIRD-PARTY-NOTICES',
+      'cosign.pub',
+      'provenance.json',
+      'sbom.cdx.json',
+    ];
     assert.deepEqual(
       listFiles(join(directory, 'files')),
       [...files, `lastscrape-${VERSION}.tgz`, 'krew.yaml', 'lastscrape-linux-arm64', 'lastscrape-linux-x64'].sort(),
@@ -224,6 +256,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     }
     const plan = {
       dist,
+      provenance: {},
       registry: registry.replace('team', 'broken'),
       key: 'none',
       isPlainHttp: true,
@@ -324,6 +357,23 @@ test('release refuses a checkout that cannot be found again, and lists everythin
   );
 });
 
+test('buildProvenance() names the workflow, its run and the repository on a machine of GitHub', {
+  skip: gateDist(FILE),
+}, () => {
+  const env = {
+    GITHUB_SERVER_URL: 'https://github.com',
+    GITHUB_REPOSITORY: 'team/lastscrape',
+    GITHUB_WORKFLOW_REF: 'team/lastscrape/.github/workflows/release.yml@refs/tags/v1.2.3',
+    GITHUB_RUN_ID: '7',
+    GITHUB_RUN_ATTEMPT: '2',
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: JSON for others
+  const { buildDefinition, runDetails }: any = buildProvenance({ root: ROOT, dist: DIST, version: '1.2.3', env });
+  assert.equal(buildDefinition.resolvedDependencies[0].uri, 'git+https://github.com/team/lastscrape@refs/tags/v1.2.3');
+  assert.equal(runDetails.builder.id, `https://github.com/${env.GITHUB_WORKFLOW_REF}`);
+  assert.equal(runDetails.metadata.invocationId, 'https://github.com/team/lastscrape/actions/runs/7/attempts/2');
+});
+
 test('release refuses a command line that it does not understand, and does nothing', () => {
   for (const args of [
     [],
@@ -340,13 +390,36 @@ test('release refuses a command line that it does not understand, and does nothi
   assert.equal(readVersion(ROOT), VERSION);
 });
 
-test('the workflow is one that actionlint reads, and runs nothing but .ci/release', { skip: skipActionlint }, () => {
-  const { status, stdout } = spawnSync('actionlint', ['-no-color', '.github/workflows/release.yml'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
+test('actionlint reads the workflows, and they run nothing but scripts of the repository', {
+  skip: skipActionlint,
+}, () => {
+  const { status, stdout } = spawnSync('actionlint', ['-no-color'], { cwd: ROOT, encoding: 'utf8' });
   assert.equal(status, 0, stdout);
-  const workflow = readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8');
-  const commands = [...workflow.matchAll(/^ *- run: (.*)$/gm)].map(([, command = '']) => command.split(' ')[0]);
-  assert.deepEqual(commands, ['git', '.ci/release']);
+  const commands = ['ci', 'release'].map((name) => {
+    const workflow = readFileSync(join(ROOT, `.github/workflows/${name}.yml`), 'utf8');
+    return [...workflow.matchAll(/^ *- run: (\S+)/gm)].map(([, command]) => command);
+  });
+  assert.deepEqual(commands, [
+    ['git', '.ci/run'],
+    ['git', '.ci/release', 'gh', '.ci/chart-repository'],
+  ]);
+});
+
+test('issue templates are forms as GitHub wants them', () => {
+  const folder = join(ROOT, '.github/ISSUE_TEMPLATE');
+  const forms = listFiles(folder).filter((file) => file !== 'config.yml');
+  assert.deepEqual(forms, ['bug.yml', 'program.yml']);
+  for (const file of forms) {
+    const { name, description, body } = parse(readFileSync(join(folder, file), 'utf8'));
+    assert.ok(name.length > 3 && description.length > 3, file);
+    // https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests/syntax-for-githubs-form-schema
+    for (const { type, id, attributes } of body) {
+      assert.ok(
+        ['input', 'textarea'].includes(type) && /^[\w-]+$/.test(id) && attributes.label !== '',
+        `${file}: ${id}`,
+      );
+    }
+    const ids = body.map(({ id }: { id: string }) => id);
+    assert.equal(new Set(ids).size, ids.length, file);
+  }
 });
