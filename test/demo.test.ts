@@ -1,45 +1,14 @@
 // The demos as they are seen: in a pipe and in terminals of several widths, all at once.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { gateProgram } from './image/dist.ts';
+import { readTimeline, runDemo } from './support/run-demo.ts';
 
 const FILE = 'test/demo.test.ts';
 /** It takes 16 s, and gives up after 90 s of lastscrape. */
 const DEMO_MS = 150_000;
-const LINE_END = /\r*\n/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what colours begin with
-const COLOURS = /\u001b\[\d+m/g;
-
 const skip = gateProgram(FILE, 'script', 'bsdutils');
-
-type Shown = { readonly code: number; readonly lines: readonly string[]; readonly hasColor: boolean };
-
-/** Runs it; `columns`: in a terminal that says it is that wide. */
-async function runDemo(columns?: number, env: Readonly<Record<string, string>> = {}, option = ''): Promise<Shown> {
-  const demo = `${process.execPath} ${join(import.meta.dirname, 'demo.ts')} ${option}`.trimEnd();
-  const command =
-    columns === undefined
-      ? ['sh', '-c', demo]
-      : ['script', '--quiet', '--return', '--command', `stty cols ${columns}; ${demo}`, '/dev/null'];
-  const [file = '', ...args] = command;
-  const { PATH = '' } = process.env;
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH, ...env } });
-  const [[code], shown] = await Promise.all([once(child, 'close'), text(child.stdout)]);
-  return { code, lines: shown.replaceAll(COLOURS, '').split(LINE_END), hasColor: shown.includes('\u001b[') };
-}
-
-/** The lines of the timeline: seconds, pod, who, what. */
-function readTimeline(lines: readonly string[]): readonly { atSeconds: number; pod: string; what: string }[] {
-  return lines.flatMap((line) => {
-    const [, seconds, pod = '', what = ''] = /^ *(\d+\.\d) s {2}(A\+B\+C|A\+B|A|B|C) +(.+)$/.exec(line) ?? [];
-    return seconds === undefined ? [] : [{ atSeconds: Number(seconds), pod, what }];
-  });
-}
 
 describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
   test('in a pipe: the hold is seen, and the two numbers stand side by side', async () => {

@@ -1,6 +1,6 @@
 // `npm run demo`: the end of one load test in two pods, without lastscrape and with it, in about 16 s;
-// --front: a job with its own /metrics. lastscrape is real, the others are stand-ins. Exits 1 on another
-// outcome.
+// --front: a job with its own /metrics; --hand-over: a keeper instead of the hold. lastscrape is real, the others
+// are stand-ins. Exits 1 on another outcome.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/p
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import { makeFolder } from './support/folder.ts';
 
-const USAGE = 'Usage: npm run demo [-- --front]\n';
+const USAGE = 'Usage: npm run demo [-- --front | --hand-over]\n';
 
 // Of the stand-in Locust, in ms: a short run whose every phase can be seen. Its process ends at 9.0 s.
 const LOCUST_TIMES = {
@@ -58,7 +58,8 @@ async function runDemo(): Promise<boolean> {
   timeline.text(
     `Stand-ins: Locust (faster than a real one), exporters, Prometheus (every ${SCRAPE_INTERVAL_MS / 1_000} s).`,
   );
-  timeline.text('"npm run demo -- --front" has a job that serves its own metrics.\n');
+  timeline.text('"npm run demo -- --front": a job that serves its own metrics.');
+  timeline.text('"npm run demo -- --hand-over": one that is not held.\n');
 
   const folder = makeFolder();
   await using fixture = await openFixture(timeline);
@@ -251,6 +252,9 @@ if (args.length === 0) {
 } else if (args.length === 1 && args[0] === '--front') {
   const { runFrontDemo } = await import('./demo-front.ts');
   process.exitCode = await runFrontDemo();
+} else if (args.length === 1 && args[0] === '--hand-over') {
+  const { runHandOverDemo } = await import('./keeper/demo.ts');
+  process.exitCode = await runHandOverDemo();
 } else {
   process.stderr.write(USAGE);
   process.exitCode = 64;

@@ -13,8 +13,8 @@ export type ScrapeResult = {
 };
 
 type PrometheusOptions = {
-  /** The target with its path: `http://127.0.0.1:9646/metrics`. */
-  readonly url: string;
+  /** The target with its path, such as `http://127.0.0.1:9646/metrics`; asked for before each scrape. */
+  readonly url: string | (() => string);
   /** From the start of a scrape to the next, and its time limit. A late scrape is skipped. */
   readonly intervalMs: number;
   /** When the first scrape begins, from now; default 0. A real one chooses its own phase. */
@@ -55,7 +55,7 @@ export function openPrometheus(options: PrometheusOptions) {
   async function scrapeOnce(): Promise<string | undefined> {
     try {
       const signal = AbortSignal.any([closes.signal, AbortSignal.timeout(intervalMs)]);
-      const text = await readTarget(new URL(url), agent, signal, intervalMs);
+      const text = await readTarget(new URL(typeof url === 'string' ? url : url()), agent, signal, intervalMs);
       for (const [name, value] of readSamples(text)) series.set(name, value);
       return undefined;
     } catch (error) {
