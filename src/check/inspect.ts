@@ -89,7 +89,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     else add(path, describeOutside(need));
   }
   const isSet = (name: string) => readVariable(surroundings.env, name) !== '';
-  const odd = listOddSettings({ config, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
+  const odd = listOddSettings({ config, isPod, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
   // With `kubectl exec` one of them may be what this very container runs.
   const pids = isPod ? await surroundings.findOthers() : [];
   const others = `lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`;

@@ -3,7 +3,7 @@
 import { redactHref, redactPath } from '../base/text.ts';
 import { buildLimits, type Config, hasReceivers, nameHandOver } from '../config/config.ts';
 import { formatDuration, isLocustPage, isPushUrl } from '../config/values.ts';
-import { findWatchEnd, hasHold } from '../decide/model.ts';
+import { findWatchEnd, hasHold, toPodGraceSeconds } from '../decide/model.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quit/quitting.ts';
 
 export type Findings = {
@@ -17,6 +17,9 @@ export type Findings = {
 
 /** Lines of the plan; false: left out. */
 type Lines = readonly (string | false)[];
+
+/** What the default of a pod, 30 s (documentation, "Pod Lifecycle"), is long enough for. */
+const USUAL_GRACE_MS = 25_000;
 
 /** Text below a step is indented by 12, what it lists by 14. */
 const TEXT = ' '.repeat(12);
@@ -41,6 +44,8 @@ export function formatPlan(config: Config, { isPod, lines, warnings, problems }:
     isSignalled
       ? `Hold and quitting end ${grace} after SIGTERM (LASTSCRAPE_TERMINATION_GRACE); quitting gets at least 1s.`
       : `After SIGTERM all of this must end within ${grace}; quitting gets at least 1s.`,
+    config.limits.terminationGraceMs > USUAL_GRACE_MS &&
+      `So a pod needs a terminationGracePeriodSeconds of at least ${toPodGraceSeconds(config.limits.terminationGraceMs)}; its default is 30.`,
     hasReceivers(config) &&
       `The hold ends ${formatDuration(RESERVE_MS)} before that, to leave time for push and webhook.`,
     '',

@@ -8,16 +8,19 @@ import { type ExporterObservation, hasHold, toPodGraceSeconds } from '../decide/
 
 type OddContext = {
   readonly config: Config;
+  /** False: on a laptop no pod has a grace, and nothing is a native sidecar. */
+  readonly isPod: boolean;
   readonly isSet: (name: string) => boolean;
   /** What the exporter showed; null: it was not asked, or not where it will run. */
   readonly exporter: ExporterObservation | null;
 };
 
 /** What the rules share; `isPage`: the source is Locust's own page. */
-function findFacts({ config, isSet, exporter }: OddContext) {
+function findFacts({ config, isPod, isSet, exporter }: OddContext) {
   const { conditions, limits, metricsUrl } = config;
   return {
     ...config,
+    isPod,
     isSet,
     exporter,
     hasMetric: conditions.some(({ metricName }) => metricName !== null),
@@ -29,10 +32,8 @@ function findFacts({ config, isSet, exporter }: OddContext) {
 /** A rule: what is odd, and what to do; false if nothing is. */
 type Rule = (facts: ReturnType<typeof findFacts>) => string | false;
 
-/** Kubernetes kills a pod after 30 s (documentation, "Pod Lifecycle"); 5 s are left to finish. */
-const USUAL_GRACE_MS = 25_000;
-/** The default port of Locust's exporter. */
-const LOCUSTS_PORT = '9646';
+/** The default port of Locust's exporter, and the one to which the policy moves it behind a front. */
+const LOCUSTS_PORTS = ['9646', '9647'];
 
 /** The rules by name. A new rule is a row here, and one of the table in its test. */
 export const ODD_SETTINGS = {
@@ -51,9 +52,6 @@ export const ODD_SETTINGS = {
     isHeld &&
     settleMs > ttlMs &&
     `LASTSCRAPE_SETTLE (${formatDuration(settleMs)}) is above LASTSCRAPE_TTL (${formatDuration(ttlMs)}): the hold, which counts from main's end, is over before that end is confirmed`,
-  graceAboveUsual: ({ limits: { terminationGraceMs } }) =>
-    terminationGraceMs > USUAL_GRACE_MS &&
-    `LASTSCRAPE_TERMINATION_GRACE is ${formatDuration(terminationGraceMs)}, and a pod is killed after 30s by default: set its terminationGracePeriodSeconds to ${toPodGraceSeconds(terminationGraceMs)}`,
   holdWithoutExporter: ({ exporter, front, isHeld, hasMetric, metricsUrl }) =>
     (exporter?.kind === 'refused' || exporter?.kind === 'failed') && front === null && isHeld && !hasMetric
       ? `no exporter answers at ${redactHref(metricsUrl)}, and the pod would be held for its scrapes: set LASTSCRAPE_SCRAPES=0 if it has none, or LASTSCRAPE_METRICS_URL if it is elsewhere`
@@ -68,7 +66,7 @@ export const ODD_SETTINGS = {
     `the pod would be held for scrapes of ${redactHref(metricsUrl)}, where Locust's exporter listens: set LASTSCRAPE_SCRAPES=0 if this pod has none, or LASTSCRAPE_METRICS_URL if it has another exporter`,
   conditionsByDefault: ({ targets, front, metricsUrl, isPage, isSet }) => {
     const isLocusts = targets.length === 0 || targets.some(({ url }) => url?.pathname === '/quitquitquit');
-    const isServed = front === null || isPage || metricsUrl.port === LOCUSTS_PORT;
+    const isServed = front === null || isPage || LOCUSTS_PORTS.includes(metricsUrl.port);
     return (
       !isSet('LASTSCRAPE_DONE_WHEN') &&
       !(isLocusts && isServed) &&
@@ -93,11 +91,12 @@ export const ODD_SETTINGS = {
       `${open.join(' and ')} would send the headers of its file without TLS: if they are credentials, use https:`
     );
   },
-  ttlAboveGrace: ({ limits: { ttlMs, terminationGraceMs }, conditions, isHeld }) =>
-    conditions.some(({ isSignal }) => isSignal) && isHeld && ttlMs > terminationGraceMs
+  ttlAboveGrace: ({ limits: { ttlMs, terminationGraceMs }, conditions, isHeld, isPod }) =>
+    isPod && conditions.some(({ isSignal }) => isSignal) && isHeld && ttlMs > terminationGraceMs
       ? `with sigterm the hold ends with LASTSCRAPE_TERMINATION_GRACE (${formatDuration(terminationGraceMs)}), before LASTSCRAPE_TTL (${formatDuration(ttlMs)}): set the grace to ${formatDuration(ttlMs)} and the pod's terminationGracePeriodSeconds to ${toPodGraceSeconds(ttlMs)}, or the TTL to ${formatDuration(terminationGraceMs)}`
       : false,
-  verdictOfSidecar: ({ thresholds, conditions, placeBy }) =>
+  verdictOfSidecar: ({ thresholds, conditions, placeBy, isPod }) =>
+    isPod &&
     thresholds.length > 0 &&
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
     `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and cannot fail the Job; read "verdict" there, or run lastscrape as a regular container`,

@@ -33,8 +33,7 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['SETTLE=90s', []],
   ['SETTLE=91s', ['settleAboveTtl']],
   ['SETTLE=91s; SCRAPES=0', []],
-  ['TERMINATION_GRACE=25s', []],
-  ['TERMINATION_GRACE=25001ms', ['graceAboveUsual']],
+  ['TERMINATION_GRACE=10m', []],
   ['WEBHOOK=http://a; WEBHOOK_HEADERS_FILE=/h', ['credentialsWithoutTls']],
   ['WEBHOOK=https://a; WEBHOOK_HEADERS_FILE=/h', []],
   ['PUSH=otlp+http://a; PUSH_HEADERS_FILE=/h', ['credentialsWithoutTls']],
@@ -66,16 +65,17 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['FRONT=9469; METRICS_URL=file:///a; DONE_WHEN=port:1', []],
   ['FRONT=9469; METRICS_URL=file:///a/; DONE_WHEN=port:1', []],
   ['FRONT=9469; METRICS_URL=http://127.0.0.1:9646/metrics', []],
+  ['FRONT=9646; METRICS_URL=http://localhost:9647/metrics', []],
   ['DONE_WHEN=sigterm; SCRAPES=1', ['ttlAboveGrace']],
   ['DONE_WHEN=sigterm; SCRAPES=0', []],
   ['DONE_WHEN=sigterm; SCRAPES=1; TTL=25s', []],
-  ['DONE_WHEN=port:1,sigterm; SCRAPES=1; TERMINATION_GRACE=60s', ['graceAboveUsual', 'ttlAboveGrace']],
+  ['DONE_WHEN=port:1,sigterm; SCRAPES=1; TERMINATION_GRACE=60s', ['ttlAboveGrace']],
 ];
 for (const [settings, expected, exporter = null] of TABLE) {
   const kind = exporter === null ? '' : ` where the exporter is ${exporter.kind}`;
   test(`listOddSettings() finds ${expected.join(', ') || 'nothing'} in "${settings}"${kind}`, () => {
     const env = toEnvironment(settings);
-    const odd = listOddSettings({ config: readValid(env), isSet: (name) => name in env, exporter });
+    const odd = listOddSettings({ config: readValid(env), isPod: true, isSet: (name) => name in env, exporter });
     const ids = odd.map(({ id }) => id);
     assert.deepEqual(ids, expected);
     for (const { text } of odd) assert.match(text, /: |; /, 'what is, and what to do or what follows');
