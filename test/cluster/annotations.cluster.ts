@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ELSEWHERE, type Fields, readPod } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
@@ -38,6 +39,8 @@ function noLabel(name: string): string {
 function unreadable(values: string): string {
   return `${values}: cannot be read, and nothing would be held; must be a duration such as 90s or 1m30s`;
 }
+
+const NOT_ADDED = 'lastscrape is not added: its image is for Linux on amd64 and arm64';
 
 const SPEC = { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] };
 
@@ -106,6 +109,19 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
     pod({ 'lastscrape.dev/done_when': 'x', 'lastscrape.dev/TTL': '1m' }),
     [unknown('lastscrape.dev/TTL, lastscrape.dev/done_when')],
   ],
+  ...Object.entries(ELSEWHERE).flatMap(([what, own]) => {
+    const { metadata, spec } = readPod('regular');
+    const master = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, name: 'pod' }, spec: { ...spec, ...own } };
+    const locustTest = locustTestV2();
+    return [
+      [`a master, ${what}`, master, [NOT_ADDED]] as const,
+      [
+        `a LocustTest, ${what}`,
+        { ...locustTest, spec: { ...(locustTest['spec'] as Fields), scheduling: own } },
+        [NOT_ADDED],
+      ] as const,
+    ];
+  }),
   [
     'what the policies set themselves',
     pod({ 'lastscrape.dev/exit-zero': 'true' }),

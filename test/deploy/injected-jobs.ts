@@ -51,6 +51,7 @@ export const JOBS_UNTOUCHED = {
   'push-taken': PUSHES,
   'url-is-front': "lastscrape.dev/metrics-url is lastscrape's own port, 9469",
   'volume-taken': 'lastscrape.dev/hook needs a volume lastscrape-hooks',
+  'windows-affinity': 'its image is for Linux on amd64 and arm64',
   windows: 'its image is for Linux on amd64 and arm64',
   'wrong-front': 'lastscrape.dev/front must be the number of a port, 1 to 65535',
   'wrong-port': 'nothing says where the metrics are',

@@ -52,6 +52,8 @@ export type PodName = (typeof INJECTED)[number] | (typeof UNTOUCHED)[number];
 export type Variant = {
   readonly pod: PodName;
   readonly annotations: Readonly<Record<string, string>>;
+  /** Main's own variables. */
+  readonly env?: readonly Variable[];
   /** terminationGracePeriodSeconds that the pod brings along; absent is the default, 30 s. */
   readonly ownSeconds?: number;
   /** The golden whose container lastscrape is the one to expect. */
@@ -64,6 +66,23 @@ export type Variant = {
 export function readPod(name: PodName): Pod {
   return parse(readFileSync(join(FIXTURES, 'pods', `${name}.yaml`), 'utf8'));
 }
+
+const require = (key: string, ...values: readonly string[]) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values }] }],
+      },
+    },
+  },
+});
+
+/** What in the spec of a pod, or in the scheduling of a LocustTest, keeps lastscrape out. */
+export const ELSEWHERE: Readonly<Record<string, Fields>> = {
+  'Windows by affinity': require('kubernetes.io/os', 'windows'),
+  'another architecture by affinity': require('kubernetes.io/arch', 's390x', 'ppc64le'),
+  'Windows by a selector': { nodeSelector: { 'kubernetes.io/os': 'windows' } },
+};
 
 /** Pods that stay as they are: no master, lastscrape under another name, or in the exporter's place. */
 export function readStrangers(): Readonly<Record<string, Pod>> {
@@ -101,7 +120,8 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
       withExporterImage(readPod(name), image),
     ]),
   );
-  return Object.fromEntries([...strangers, ...seconds, ...inPlace]);
+  const elsewhere = Object.entries(ELSEWHERE).map(([what, own]) => [what, { ...pod, spec: { ...pod.spec, ...own } }]);
+  return Object.fromEntries([...strangers, ...seconds, ...inPlace, ...elsewhere]);
 }
 
 /** The pod with another image of the exporter, as the chart's value makes it. */
@@ -245,11 +265,18 @@ function isDefaultToleration({ key, tolerationSeconds }: Fields): boolean {
   return /^node\.kubernetes\.io\/(not-ready|unreachable)$/.test(String(key)) && tolerationSeconds === 300;
 }
 
-function annotate(pod: Pod, { annotations }: Variant, terminationGracePeriodSeconds: number | undefined): Pod {
+function annotate(
+  pod: Pod,
+  { annotations, env = [] }: Variant,
+  terminationGracePeriodSeconds: number | undefined,
+): Pod {
+  const [main, ...others] = pod.spec.containers as readonly [Container, ...Container[]];
+  const containers =
+    env.length === 0 ? pod.spec.containers : [{ ...main, env: [...(main.env ?? []), ...env] }, ...others];
   return {
     ...pod,
     metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, ...annotations } },
-    spec: withoutAbsent({ ...pod.spec, terminationGracePeriodSeconds }) as Pod['spec'],
+    spec: withoutAbsent({ ...pod.spec, containers, terminationGracePeriodSeconds }) as Pod['spec'],
   };
 }
 

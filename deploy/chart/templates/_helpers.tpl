@@ -193,8 +193,29 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
 || {{ include "lastscrape.hasVariable" . }})
 {{- end }}
 
+{{/* A variable of CEL: what no policy can mend, of the pod's spec, variables.spec. Empty: nothing. */}}
+{{- define "lastscrape.podReason" -}}
+- name: podReason
+  expression: >-
+    variables.spec.?hostNetwork.orValue(false) ? 'with hostNetwork localhost is the node'
+    : variables.spec.?os.?name.orValue('linux') != 'linux'
+    || variables.spec.?nodeSelector[?'kubernetes.io/os'].orValue('linux') != 'linux'
+    || !(variables.spec.?nodeSelector[?'kubernetes.io/arch'].orValue('amd64') in ['amd64', 'arm64'])
+    || variables.spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue(dyn([]))
+    .exists(term, term.?matchExpressions.orValue(dyn([])).exists(e,
+    e.key == 'kubernetes.io/os' && (e.operator == 'In' && !('linux' in e.values) || e.operator == 'NotIn' && 'linux' in e.values)
+    || e.key == 'kubernetes.io/arch' && e.operator == 'In' && !e.values.exists(each, each in ['amd64', 'arm64'])))
+    ? 'its image is for Linux on amd64 and arm64'
+    : has(variables.spec.resources)
+    ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
+    : ''
+{{- end }}
+
 {{/* Variables of CEL that the policy for labelled pods and its warnings share, of a pod or pod template: variables.template. */}}
 {{- define "lastscrape.jobVariables" -}}
+- name: spec
+  expression: variables.template.spec
+{{ include "lastscrape.podReason" . }}
 - name: annotations
   expression: variables.template.?metadata.?annotations.orValue(dyn({}))
 - name: native
@@ -260,13 +281,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     variables.impostors.size() > 0 ? 'the container ' + string(variables.impostors[0].name)
     + ' is taken for it, by its name or a variable LASTSCRAPE_...; rename that'
-    : variables.template.spec.?hostNetwork.orValue(false) ? 'with hostNetwork localhost is the node'
-    : variables.template.spec.?os.?name.orValue('linux') != 'linux'
-    || variables.template.spec.?nodeSelector[?'kubernetes.io/os'].orValue('linux') != 'linux'
-    || !(variables.template.spec.?nodeSelector[?'kubernetes.io/arch'].orValue('amd64') in ['amd64', 'arm64'])
-    ? 'its image is for Linux on amd64 and arm64'
-    : has(variables.template.spec.resources)
-    ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
+    : variables.podReason != '' ? variables.podReason
     : variables.pushPort == 0 && variables.ownUrl == '' && variables.port == ''
     ? 'nothing says where the metrics are; set the annotation prometheus.io/port (and prometheus.io/path; http only), name'
     + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
