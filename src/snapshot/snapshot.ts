@@ -24,7 +24,7 @@ export type SnapshotStore = {
   readonly newest: () => Promise<Snapshot | null>;
   /** For a store that begins with what is in this one. */
   readonly read: () => Promise<Stored>;
-  /** Whether a body that may be cut lacks families, and has others than the short one before it. */
+  /** Whether a body that may be cut lacks families, or lines of its last one, unless the one before ended so. */
   readonly isShort: (body: Body, readAt: Moment) => Promise<boolean>;
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
@@ -44,29 +44,38 @@ type Vanished = {
   readonly readAtMs: number;
 };
 
-/** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
-type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
+/** Where a body ends: its families, and the count of lines of the last. */
+type Extent = { readonly families: ReadonlySet<string>; readonly lastCount: number };
+
+/** The snapshot, the body as it was given, where the last short one ended, what vanished newest first. */
+type Stored = readonly [Snapshot | null, Body | null, Extent | null, readonly Vanished[]];
 
 /**
  * Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted
  * again.
  */
 export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotStore, 'read'>): SnapshotStore {
-  let [current, given, shortFamilies, vanished]: Stored = [null, null, null, []];
+  let [current, given, short, vanished]: Stored = [null, null, null, []];
   let last: Promise<unknown> = Promise.resolve(from?.read()).then((kept = [null, null, null, []]) => {
-    [current, given, shortFamilies, vanished] = kept;
+    [current, given, short, vanished] = kept;
   });
 
   async function isShort(body: Body, { atMs }: Moment): Promise<boolean> {
     if (atMs < (current?.readAt.atMs ?? atMs)) return false;
     const families = await body.families();
-    const isSame = shortFamilies?.size === families.size && findMissing(shortFamilies, families).size === 0;
+    const last = new Set([...families].slice(-1));
+    const lastCount = await countLines(body, last);
+    const isSame =
+      short?.families.size === families.size &&
+      findMissing(short.families, families).size === 0 &&
+      short.lastCount === lastCount;
     const lacking = findMissing((await given?.families()) ?? NONE, families);
-    shortFamilies = isSame || lacking.size === 0 ? null : families;
-    return shortFamilies !== null;
+    const isWhole = lacking.size === 0 && (given === null || (await countLines(given, last)) <= lastCount);
+    short = isSame || isWhole ? null : { families, lastCount };
+    return short !== null;
   }
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
-    shortFamilies = null;
+    short = null;
     if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
     if (current !== null && body.page === given?.page && (how === 'joined' || !current.hasVanished)) {
@@ -125,7 +134,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
 
   return {
     newest: () => last.then(() => current),
-    read: () => last.then(() => [current, given, shortFamilies, vanished]),
+    read: () => last.then(() => [current, given, short, vanished]),
     isShort: (...all: Parameters<typeof isShort>) => inTurn(() => isShort(...all)),
     keep: (...all: Parameters<typeof keep>) => inTurn(() => keep(...all)),
     takeOlder: (...all: Parameters<typeof takeOlder>) => inTurn(() => takeOlder(...all)),
@@ -171,6 +180,14 @@ async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<
   return body;
 }
 
+async function countLines(body: Body, families: ReadonlySet<string>): Promise<number> {
+  let count = 0;
+  for await (const piece of readFamilies(body, families)) {
+    for (let at = piece.indexOf(LINE_FEED_BYTE); at >= 0; at = piece.indexOf(LINE_FEED_BYTE, at + 1)) count++;
+  }
+  return count;
+}
+
 /** These families of a body, and nothing else. */
 function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
   const { format } = body.type;
@@ -203,3 +220,4 @@ export function readMetrics(names: readonly string[], metric: (name: string) => 
 
 /** Ends an unterminated last line. */
 export const LINE_FEED: Uint8Array = new Uint8Array([0x0a]);
+const LINE_FEED_BYTE = 0x0a;

@@ -173,6 +173,17 @@ for (const [how, finishedCount] of [
   });
 }
 
+test('keepSource() takes a page that may be cut for short if its last family has fewer samples, unless it comes again', async () => {
+  const { kept, take, read } = openScene();
+  kept.takeView(LIVING);
+  await take(['a 1\nb{c="1"} 1\nb{c="2"} 1\n', 1, null, true]);
+  const cut = ['a 2\nb{c="1"} 2\n', 1, null, true] as const;
+  await take(cut, ['a 3\n', 1, null, true]);
+  assert.equal(await read(), 'a 1\nb{c="1"} 1\nb{c="2"} 1\n');
+  await take(cut, cut);
+  assert.equal(await read(), 'a 2\nb{c="1"} 2\n');
+});
+
 for (const livingIds of [[7], []]) {
   test(`keepSource() owes the newest four pages of calls, as they were, where ${livingIds.length} lived`, async () => {
     const { kept, take } = openScene();

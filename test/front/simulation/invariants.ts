@@ -213,7 +213,7 @@ function findReadMs(page: Page | null): number {
 
 /** Without our own families, which are of the moment. */
 function readNumbers(page: Page = new Map()): Page {
-  return new Map([...page].filter(([name]) => name.startsWith('job_') && name.endsWith('_total')));
+  return new Map([...page].filter(([name]) => name.startsWith('job_') && name.includes('_total')));
 }
 
 /** 1: a source that can be read is read, so that what main had shortly before its end is there. */

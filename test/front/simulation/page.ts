@@ -3,7 +3,7 @@
 import { encodeBytes, encodeDouble, encodeVarint } from '../../../src/base/wire.ts';
 import { type Format, TEXT_TYPE } from '../../../src/exposition/format.ts';
 
-/** The value of each series; each family has one. */
+/** The value of each series; each family has one, or two that follow each other. */
 export type Page = ReadonlyMap<string, number>;
 
 export const TYPES: Readonly<Record<Format, string>> = {
@@ -23,12 +23,13 @@ export const END_LINE = '# EOF\n';
 
 const field = (number: number, bytes: string) => encodeVarint(number * 8 + 2) + encodeBytes(bytes);
 
-/** A family, one letter per byte. */
+/** A family, one letter per byte; of `job_b_total{part="1"}` what follows `job_b_total`. */
 export function writeFamily(format: Format, series: string, value: number): string {
   const [name = '', label = '', text = ''] = series.split(/[{="}]+/);
   const type = name.endsWith('_total') ? 'counter' : 'gauge';
   const announced = format === 'openMetrics' ? name.replace(/_total$/, '') : name;
-  if (format !== 'protobuf') return `# TYPE ${announced} ${type}\n${series} ${value}\n`;
+  const head = label === 'part' ? '' : `# TYPE ${announced} ${type}\n`;
+  if (format !== 'protobuf') return `${head}${series} ${value}\n`;
   const labels = label === '' ? '' : field(1, field(1, label) + field(2, text));
   const number = field(type === 'counter' ? 3 : 2, encodeVarint(9) + encodeDouble(value));
   return encodeBytes(

@@ -104,17 +104,20 @@ function draw(seed: number): Scenario {
 
 function drawSource(random: Random, shape: Shape, endMs: number): SourcePlan {
   const isMain = isOwn(shape);
-  const families: Family[] = ['a', 'b', 'c', 'd', 'e'].slice(0, random.between(2, 5)).map((letter) => {
+  const families = ['a', 'b', 'c', 'd', 'e'].slice(0, random.between(2, 5)).flatMap((letter): Family[] => {
     const isOfMain = isMain || random.chance(0.7);
     const isLost = random.chance(0.25);
-    return {
-      name: `job_${letter}_total`,
+    const name = `job_${letter}_total`;
+    const family = {
+      name,
       stepMs: random.between(50, 900),
       fromMs: random.chance(0.2) ? random.between(0, endMs) : 0,
       // Some families of main go with it; some go while it lives.
       toMs: isLost ? (random.chance(0.7) && isOfMain ? endMs : random.between(0, endMs)) : Number.POSITIVE_INFINITY,
       frozenAtMs: isOfMain ? endMs : Number.POSITIVE_INFINITY,
     };
+    // Where a page is cut there, no family is missing.
+    return letter !== 'a' && random.chance(0.3) ? [family, { ...family, name: `${name}{part="1"}` }] : [family];
   });
   const downs: { fromMs: number; toMs: number }[] = [];
   if (random.chance(0.2)) downs.push(drawDown(random, random.between(1_000, endMs)));
