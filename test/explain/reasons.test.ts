@@ -28,6 +28,7 @@ function show({ state, findings, summary, more }: Explanation) {
     more,
     what: first?.change?.what ?? '',
     why: first?.why ?? '',
+    whys: findings.map(({ why }) => why).join('\n'),
     lines: first?.change?.lines == null ? null : parse(first.change.lines),
     first: first?.first?.line ?? '',
     now: first?.now?.line ?? '',
@@ -85,6 +86,11 @@ const metadata =
   (object) =>
     Object.assign(object.metadata, fields);
 const deletedAt = '2026-11-22T07:00:00Z';
+
+const behindProxy: Edit = ({ spec, status }) => {
+  for (const each of [...spec.initContainers, ...status.initContainerStatuses]) each.name = 'lastscrape';
+  spec.containers.push({ name: 'istio-proxy', image: 'istio/proxyv2:1.23' });
+};
 
 const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
 const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
@@ -414,6 +420,36 @@ const CASES: readonly Case[] = [
     (object) => Object.assign(object.metadata.ownerReferences[0], { name: 'nightly-29922416' }),
     { what: /^Add this annotation in the pod template of CronJob nightly, if that made Job nightly-29922416\. / },
   ],
+  ...(
+    [
+      ['with hostNetwork', { hostNetwork: true }, /^With hostNetwork/m],
+      ['of Windows', { os: { name: 'windows' } }, /^The image is for Linux/m],
+      ['of another architecture', { nodeSelector: { 'kubernetes.io/arch': 's390x' } }, /^The image is for Linux/m],
+      ['with resources of its own', { resources: {} }, /^It sets resources as a whole/m],
+      ['that nothing in it keeps out', { nodeSelector: { 'kubernetes.io/os': 'linux' } }, /^A policy is not at work/m],
+    ] as const
+  ).map(
+    ([what, spec, why]): Case => [
+      `a labelled pod ${what} has no lastscrape, and is told why`,
+      'main-runs',
+      (pod) => {
+        Object.assign(pod.metadata, { labels: { 'lastscrape.dev/inject': 'true' } });
+        Object.assign(pod.spec, spec);
+      },
+      { reasons: 'mainRuns main, notInjected', whys: why },
+    ],
+  ),
+  [
+    'of a lastscrape that crashes again and again by a wrong setting its own report says why',
+    'lastscrape-is-misconfigured',
+    inStatus('lastscrape', (own) => {
+      Object.assign(own, {
+        lastState: own.state,
+        state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off' } },
+      });
+    }),
+    { reasons: /notStarted lastscrape/, whys: /lastscrape reports: Cannot read LASTSCRAPE_TTL: it is / },
+  ],
   [
     'several mains that have ended have ended',
     'unknown-beside-an-ended-one',
@@ -589,15 +625,18 @@ const CASES: readonly Case[] = [
   [
     'a proxy that gets what comes into the pod, and is not up, keeps the probe of lastscrape from passing',
     'native-sidecar-not-started',
-    ({ spec, status }) => {
-      for (const each of [...spec.initContainers, ...status.initContainerStatuses]) each.name = 'lastscrape';
-      spec.containers.push({ name: 'istio-proxy', image: 'istio/proxyv2:1.23' });
-    },
+    behindProxy,
     {
       reasons: 'initRuns lastscrape',
       state: 'stuck',
       summary: /^lastscrape keeps .* its startupProbe never passes, since istio-proxy is not up yet$/,
     },
+  ],
+  [
+    'a proxy that is not up keeps nothing from passing where there is no probe',
+    'native-sidecar-not-started',
+    [behindProxy, ({ spec }) => delete spec.initContainers[0].startupProbe],
+    { reasons: 'initRuns lastscrape', state: 'unknown' },
   ],
 ];
 

@@ -1,7 +1,7 @@
 // A container that has not started yet, or still does the pod's work. Of what the scheduler or the kubelet
 // refuses, or starts again and again, it names the reason: `kubectl describe` says the rest. Pure.
 
-import { toText } from '../../base/json.ts';
+import { at, type Json, toText } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
 import { type ContainerFacts, isNeverStarted, sinceStart } from '../container.ts';
 import type { Change, Found, Reasons } from '../finding.ts';
@@ -50,7 +50,7 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
     if (first === undefined || first.running === null || pod.mains.some(wasStarted)) return null;
     const isInit = first.role === 'init';
     const proxy = pod.containers.find(({ role, program }) => role === 'regular' && program?.kind === 'mesh');
-    if (first.program?.kind === 'lastscrape' && proxy !== undefined) {
+    if (first.program?.kind === 'lastscrape' && proxy !== undefined && first.spec['startupProbe'] !== undefined) {
       return keepsPod(first, pod, ` from starting: its startupProbe never passes, since ${proxy.name} is not up yet`, {
         isStuck: true,
         since: sinceStart(first),
@@ -86,7 +86,25 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
       see: logsCommand(pod, first.name),
     });
   },
+  notInjected: (pod) => {
+    if (pod.labels['lastscrape.dev/inject'] !== 'true' || pod.lastscrape !== null) return null;
+    return {
+      isStuck: false,
+      summary: `Pod ${pod.namespace}/${pod.name} has the label lastscrape.dev/inject, and no lastscrape`,
+      since: pod.created,
+      why: `${findMisfit(pod.spec) ?? 'A policy is not at work here, or left it alone: "kubectl apply --dry-run=server" of its manifest warns why'}.`,
+    };
+  },
 };
+
+/** What of the pod itself has the policies leave it alone (lastscrape.podReason in deploy/chart); null: nothing. */
+function findMisfit(spec: Json): string | null {
+  const { 'kubernetes.io/os': os = 'linux', 'kubernetes.io/arch': arch = 'amd64' } = at(spec, 'nodeSelector');
+  if (spec['hostNetwork'] === true) return 'With hostNetwork localhost is the node';
+  if (spec['resources'] !== undefined) return 'It sets resources as a whole, which a further container might exceed';
+  const isLinux = (at(spec, 'os')['name'] ?? os) === 'linux' && os === 'linux';
+  return isLinux && ['amd64', 'arm64'].includes(toText(arch)) ? null : 'The image is for Linux on amd64 and arm64';
+}
 
 /** @param isStuck null: it may be on its way */
 function explainWaiting(container: ContainerFacts, pod: PodFacts, isStuck: true | null): Found {
@@ -94,10 +112,13 @@ function explainWaiting(container: ContainerFacts, pod: PodFacts, isStuck: true 
   const last = container.ended ?? container.lastEnded;
   const from = container.role === 'regular' ? '' : ' from starting';
   const says = isNeverStarted(last) ? (last?.message ?? '') : message;
+  const problems = container === pod.lastscrape?.container ? (pod.lastscrape.report?.problems ?? []) : [];
+  const kubelet =
+    says === '' ? 'The JSON does not show why.' : `The kubelet says: ${quoteText(tailMessage(says), 300)}`;
   return keepsPod(container, pod, `${from}: it does not run (${quoteText(reason) || 'no reason given'})`, {
     isStuck,
     since: last === null ? pod.created : { atMs: last.atMs, what: `it ended with ${last.exitCode}, ${last.reason}` },
-    why: says === '' ? 'The JSON does not show why.' : `The kubelet says: ${quoteText(tailMessage(says), 300)}`,
+    why: problems.length === 0 ? kubelet : `lastscrape reports: ${problems.map((each) => quoteText(each)).join('. ')}`,
     see: last === null ? describeCommand(pod, 'pod') : logsCommand(pod, container.name, '--previous --tail=20'),
   });
 }
