@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ELSEWHERE, type Fields, readPod } from '../deploy/injected.ts';
+import { ELSEWHERE, readPod } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, RUN_LABEL, runShell } from './cluster.ts';
 import { openGuideShell } from './guide-shell.ts';
