@@ -6,7 +6,7 @@ import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from
 import { cut, UNPRINTABLE } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
-import type { AnswerEnd, PushJudgement, PushRequest } from './receivers/receiver.ts';
+import type { PushJudgement, PushRequest } from './receivers/receiver.ts';
 import { hideSecrets, listUrlSecrets } from './secrets.ts';
 import type { Trust } from './trust.ts';
 
@@ -34,8 +34,6 @@ type DeliveryResult =
       readonly kind: 'answered';
       readonly status: number;
       readonly text: string;
-      /** How much of the answer `onBody` got. */
-      readonly end: AnswerEnd;
       /** How long the receiver asks to wait; 0: it does not ask. */
       readonly retryAfterMs: number;
     }
@@ -147,12 +145,10 @@ function openAnswer() {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   let retryAfterMs = 0;
-  let isPacked = false;
   const text = () => Buffer.concat(pieces).toString('utf8');
   return {
     begin(headers: Parameters<typeof readRetryAfter>[0]): void {
       retryAfterMs = readRetryAfter(headers, Date.now());
-      isPacked = !['', 'identity'].includes(String(headers['content-encoding'] ?? '').toLowerCase());
     },
     /** @returns whether to read on */
     take(piece: Uint8Array): boolean {
@@ -163,14 +159,8 @@ function openAnswer() {
     text,
     /** What came, without the `hidden` texts. */
     describe(status: number, isWhole: boolean, hidden: readonly string[]): DeliveryResult {
-      const isUnreadable = sizeBytes > 0 && (isPacked || sizeBytes > ANSWER_READ_BYTES);
-      return {
-        kind: 'answered',
-        status,
-        text: isPacked ? '' : shorten(text(), hidden, !isWhole || isUnreadable),
-        end: isUnreadable ? 'unreadable' : isWhole ? 'whole' : 'brokenOff',
-        retryAfterMs,
-      };
+      const shown = shorten(text(), hidden, !isWhole || sizeBytes > ANSWER_READ_BYTES);
+      return { kind: 'answered', status, text: shown, retryAfterMs };
     },
   };
 }
@@ -210,7 +200,7 @@ type Tries = {
   /** Makes the request of the next try: a stream can be sent only once. */
   readonly makeRequest: () => Omit<DeliveryRequest, 'timeoutMs' | 'signal' | 'onBody'>;
   /** `body` is the raw answer. */
-  readonly judge: (status: number, body: string, end: AnswerEnd) => PushJudgement;
+  readonly judge: (status: number, body: string) => PushJudgement;
   /** Time limits of the first try, the second, and so on; the last one repeats. */
   readonly timeoutsMs: readonly number[];
   /** Pauses between tries, unless the answer asks for longer ones; the last one repeats. */
@@ -245,7 +235,7 @@ export async function sendInTries(tries: Tries): Promise<TriesResult> {
       body = text;
     };
     const result = await delivery.send({ ...makeRequest(), timeoutMs: pick(timeoutsMs, count), signal, onBody });
-    const judgement = result.kind === 'answered' ? judge(result.status, body, result.end) : 'retry';
+    const judgement = result.kind === 'answered' ? judge(result.status, body) : 'retry';
     if (result.kind === 'answered' && judgement === 'accepted') {
       return { kind: 'accepted', status: result.status, tries: count };
     }
@@ -266,16 +256,12 @@ function pick(eachMs: readonly number[], count: number): number {
   return eachMs[Math.min(count, eachMs.length) - 1] ?? 0;
 }
 
-const DOUBTS = { brokenOff: 'the answer broke off', unreadable: 'the answer is too long or compressed' } as const;
-
 /** Describes a result that is not accepted. */
 function describeResult(result: DeliveryResult): string {
   if (result.kind === 'failed') return result.why;
-  const { status, text, retryAfterMs, end } = result;
+  const { status, text, retryAfterMs } = result;
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;
   const asked = retryAfterMs === 0 ? '' : ` (not before ${Math.ceil(retryAfterMs / 1_000)} s)`;
-  // A success whose answer is not known whole may still reject some of the points.
-  const doubt = status >= 300 || end === 'whole' ? '' : `, but what was accepted is unknown: ${DOUBTS[end]}`;
-  const head = `HTTP ${status}${asked}${doubt}`;
+  const head = `HTTP ${status}${asked}`;
   return text === '' ? head : `${head}: ${text}`;
 }

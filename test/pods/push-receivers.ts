@@ -137,7 +137,7 @@ export async function push(
     const { method, headers } = request;
     const answer = await fetch(new URL(request.path, url), { method, headers, body: Buffer.concat(pieces) });
     const text = await answer.text();
-    results.push({ judgement: kind.judge(answer.status, text, 'whole'), status: answer.status, text });
+    results.push({ judgement: kind.judge(answer.status, text), status: answer.status, text });
   }
   return results;
 }

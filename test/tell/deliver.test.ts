@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
-import type { AnswerEnd } from '../../src/tell/receivers/receiver.ts';
 import { type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort, openPeer } from '../support/peer.ts';
@@ -31,8 +30,7 @@ function destination(url: string, more: Partial<Destination> = {}): Destination 
   return { url: new URL(url), headersFile: null, caFile: null, isPathSecret: false, ...more };
 }
 
-const answered = (status: number, text: string, end: AnswerEnd = 'whole') =>
-  ({ kind: 'answered', status, text, end, retryAfterMs: 0 }) as const;
+const answered = (status: number, text: string) => ({ kind: 'answered', status, text, retryAfterMs: 0 }) as const;
 
 async function send(to: Destination, more: Partial<DeliveryRequest> = {}) {
   const delivery = openDelivery(to);
@@ -208,7 +206,7 @@ test('send() knows the status where the rest of the answer hangs or is endless',
     response.write('out of order sample');
   });
   const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 1_000 });
-  assert.deepEqual(result, answered(400, 'out of order sample', 'brokenOff'));
+  assert.deepEqual(result, answered(400, 'out of order sample'));
 });
 
 test('send() shows nothing of an answer that ends with a part of a header', async () => {
@@ -218,12 +216,12 @@ test('send() shows nothing of an answer that ends with a part of a header', asyn
     response.write('not Bearer s3cret-t0', () => response.destroy());
   });
   const result = await send(destination(`http://127.0.0.1:${broken.port}/`, { headersFile }));
-  assert.deepEqual(result, answered(403, '', 'brokenOff'));
+  assert.deepEqual(result, answered(403, ''));
   await using long = await openHttp((response) =>
     response.writeHead(403).end(`not${' '.repeat(65_520)}s3cret-t0ken s3`),
   );
   const read = await send(destination(`http://127.0.0.1:${long.port}/`, { headersFile }));
-  assert.deepEqual(read, answered(403, 'not ***', 'unreadable'));
+  assert.deepEqual(read, answered(403, 'not ***'));
 });
 
 test('send() gives up a server that accepts and never answers, and one that answers a byte at a time', async () => {

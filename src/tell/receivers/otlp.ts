@@ -41,14 +41,10 @@ export const otlp: PushKind = {
     return `${base.endsWith(SIGNAL_PATH) ? base : base + SIGNAL_PATH}${search}`;
   },
   encode: encodeRequests,
-  judge: (status, text, end) => {
+  judge: (status, text) => {
     const judgement = judgeStatus(status);
-    if (judgement !== 'accepted') return judgement;
     // A partial success is final: rejected points stay rejected.
-    if (/"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text)) return 'refused';
-    // The missing part may reject points. Sending again is harmless, but may be unreadable again.
-    if (end === 'whole') return 'accepted';
-    return end === 'brokenOff' ? 'retry' : 'refused';
+    return judgement === 'accepted' && /"rejectedDataPoints"\s*:\s*"?[1-9]/.test(text) ? 'refused' : judgement;
   },
 };
 

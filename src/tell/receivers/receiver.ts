@@ -33,9 +33,6 @@ export type EncodeParts = {
 /** `retry`: the same request may be accepted later. `refused`: it never will be. */
 export type PushJudgement = 'accepted' | 'retry' | 'refused';
 
-/** How much of an answer was read; `unreadable`: too long, or compressed. */
-export type AnswerEnd = 'whole' | 'brokenOff' | 'unreadable';
-
 export type PushKind = {
   /** Stands before the `+` of LASTSCRAPE_PUSH. */
   readonly name: 'pushgateway' | 'remote-write' | 'otlp';
@@ -44,7 +41,7 @@ export type PushKind = {
   /** Yields the requests in the order to send them, each made when needed. @throws as `families` does. */
   readonly encode: (parts: EncodeParts) => AsyncGenerator<PushRequest>;
   /** Judges an answer; `text` is its body, as far as it was read. */
-  readonly judge: (status: number, text: string, end: AnswerEnd) => PushJudgement;
+  readonly judge: (status: number, text: string) => PushJudgement;
 };
 
 /** Judges by the status alone: trouble of the receiver may pass, trouble of the request does not. */

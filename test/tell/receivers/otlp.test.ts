@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VERSION } from '../../../src/base/version.ts';
 import { otlp } from '../../../src/tell/receivers/otlp.ts';
-import type { AnswerEnd, PushJudgement } from '../../../src/tell/receivers/receiver.ts';
+import type { PushJudgement } from '../../../src/tell/receivers/receiver.ts';
 import { encode } from './encode-push.ts';
 
 test('otlp.findPath() appends the path of metrics unless it is there', () => {
@@ -16,22 +16,15 @@ test('otlp.findPath() appends the path of metrics unless it is there', () => {
 });
 
 test('otlp.judge() takes a partial success for a refusal', () => {
-  const table: readonly (readonly [status: number, text: string, end: AnswerEnd, judgement: PushJudgement])[] = [
-    [200, '{}', 'whole', 'accepted'],
-    [200, '{"partialSuccess":{}}', 'whole', 'accepted'],
-    [200, '{"partialSuccess":{"rejectedDataPoints":"0","errorMessage":"careful"}}', 'whole', 'accepted'],
-    [200, '{"partialSuccess":{"rejectedDataPoints":"12","errorMessage":"too old"}}', 'whole', 'refused'],
-    [200, '{"partialSuccess": {"rejectedDataPoints": 1}}', 'whole', 'refused'],
-    [200, '{"partialSuccess":{"rejectedDataPoints":12', 'brokenOff', 'refused'],
-    [200, '{"partialSuccess":{"rejectedDataPoints":12', 'unreadable', 'refused'],
-    [200, '{"partialSuccess":{"rejectedDa', 'brokenOff', 'retry'],
-    [200, '{"partialSuccess":{"rejectedDa', 'unreadable', 'refused'],
-    [503, 'unava', 'brokenOff', 'retry'],
-    [503, 'unava', 'unreadable', 'retry'],
-    [503, '', 'whole', 'retry'],
-    [400, '', 'whole', 'refused'],
+  const table: readonly (readonly [status: number, text: string, judgement: PushJudgement])[] = [
+    [200, '{}', 'accepted'],
+    [200, '{"partialSuccess":{"rejectedDataPoints":"0","errorMessage":"careful"}}', 'accepted'],
+    [200, '{"partialSuccess":{"rejectedDataPoints":"12","errorMessage":"too old"}}', 'refused'],
+    [200, '{"partialSuccess": {"rejectedDataPoints": 1}}', 'refused'],
+    [503, '{"rejectedDataPoints":12}', 'retry'],
+    [400, '', 'refused'],
   ];
-  for (const [status, text, end, judgement] of table) assert.equal(otlp.judge(status, text, end), judgement, text);
+  for (const [status, text, judgement] of table) assert.equal(otlp.judge(status, text), judgement, text);
 });
 
 type Points = { readonly dataPoints: readonly Readonly<Record<string, unknown>>[] };
