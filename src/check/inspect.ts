@@ -2,10 +2,11 @@
 // It asks no target to quit, and writes nothing. Imported only for `--check`.
 
 import { join } from 'node:path';
-import { readVariable } from '../base/parse.ts';
+import { type Environment, readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { type Config, nameHandOver } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
+import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition-kind.ts';
@@ -80,7 +81,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     add(name, describeReceiver(found, isPod));
   }
   if (config.handOver?.kind === 'keeper') {
-    add(`keeper ${nameHandOver(config)}`, await describeKeeper(config, isPod, signal));
+    add(`keeper ${nameHandOver(config)}`, await describeKeeper(config, surroundings.env, isPod, signal));
   }
   const unwritable: string[] = [];
   for (const { path, problem, need } of await findFileProblems(config, surroundings, signal)) {
@@ -123,14 +124,23 @@ function describeReceiver(problems: readonly string[], isPod: boolean): string {
 }
 
 async function describeKeeper(
-  { handOver, handOverFolder }: Config,
+  { handOver, handOverFolder: folder, handOverPort, front }: Config,
+  env: Environment,
   isPod: boolean,
   signal: AbortSignal,
 ): Promise<string> {
-  if (!isPod || handOver?.kind !== 'keeper') return describeOutside('the keeper must take its token');
+  if (!isPod || handOver?.kind !== 'keeper' || front === null) return describeOutside('the keeper must take its token');
   const { askKeeper } = await import('../tell/hand-over.ts');
+  const target = { ...handOverPort, port: front.port };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(KEEPER_TIMEOUT_MS)]);
-  const result = await askKeeper(handOver.url, handOverFolder, limit);
+  const result = await askKeeper({
+    url: handOver.url,
+    env,
+    folder,
+    target,
+    lineMaxBytes: HEAD_MAX_BYTES,
+    signal: limit,
+  });
   return result.kind === 'accepted' ? 'would take a page of this pod' : `would take nothing now: ${result.why}`;
 }
 

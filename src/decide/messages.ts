@@ -78,6 +78,7 @@ export const MESSAGES = {
   toldFileUnusable: warn('a file for the push or the webhook cannot be used: it is read again before sending'),
   handedOver: info('handed over: the pod is not held'),
   handOverFailed: warn('the hand-over failed: the pod is held instead'),
+  handOverStays: warn('main runs again, and the keeper may still serve what was handed over'),
   pushing: info('pushing the last numbers'),
   pushRetried: debug('part of the push failed: retrying'),
   pushAccepted: info('the last numbers were pushed'),

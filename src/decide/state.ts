@@ -138,7 +138,10 @@ export type PushReport = {
   readonly why?: string;
 };
 
-export type HandOverResult = { readonly kind: 'accepted' } | { readonly kind: 'failed'; readonly why: string };
+/** `leftOutCount`: annotations of the pod that were too many for the keeper; absent for 0. */
+export type HandOverResult =
+  | { readonly kind: 'accepted'; readonly leftOutCount?: number }
+  | { readonly kind: 'failed'; readonly why: string };
 
 /** What became of the hand-over. `to`: the keeper, or the kind of the push's receiver. */
 export type HandOverReport = {
@@ -215,7 +218,7 @@ export type QuitEvent =
   | (QuitEnd & { readonly atMs: number })
   | { readonly kind: 'signalled'; readonly atMs: number; readonly planned: QuitEffect };
 
-/** The hand-over has ended. */
+/** The hand-over, or taking it back, has ended. */
 export type HandOverEvent = {
   readonly kind: 'handedOver';
   /** When it began. */
@@ -227,7 +230,7 @@ export type HandOverEvent = {
 /** What `step` decides on: a state, and what can happen in it. `interrupted`: the second signal came. */
 export type StepInput =
   | { readonly kind: 'watching'; readonly state: WatchState; readonly event: WatchEvent }
-  | { readonly kind: 'handingOver'; readonly state: HoldState; readonly event: HandOverEvent }
+  | { readonly kind: 'handingOver'; readonly state: WatchState; readonly event: HandOverEvent }
   | { readonly kind: 'quitting'; readonly state: QuitState; readonly event: QuitEvent }
   | { readonly kind: 'interrupted'; readonly state: State; readonly by: SignalName };
 
@@ -251,8 +254,8 @@ export type SendLimits = {
   readonly graceMs: number;
 };
 
-/** Hand the last numbers over, which then need no hold. */
-export type HandOverEffect = { readonly kind: 'handOver'; readonly sinceMs: number } & SendLimits;
+/** Hand the last numbers over, which then need no hold; or take them back, since main runs again. */
+export type HandOverEffect = { readonly kind: 'handOver' | 'withdraw'; readonly sinceMs: number } & SendLimits;
 
 /** What to do next while quitting. `index`: of the target, counted from 0. */
 export type QuitEffect =
@@ -277,7 +280,7 @@ type DecisionIn<Kind extends string, SomeState extends State, Effect> = {
 };
 export type WatchDecision = DecisionIn<'watching', WatchState, ObserveEffect>;
 export type QuitDecision = DecisionIn<'quitting', QuitState, QuitEffect>;
-export type HandOverDecision = DecisionIn<'handingOver', HoldState, HandOverEffect>;
+export type HandOverDecision = DecisionIn<'handingOver', WatchState, HandOverEffect>;
 export type EndDecision = DecisionIn<'ended', State, DoneEffect>;
 /** The new state, what to log, and the one effect that comes next; its end is the next event. */
 export type Decision = WatchDecision | HandOverDecision | QuitDecision | EndDecision;

@@ -15,6 +15,8 @@ export type AnswerBody = {
   readonly read: () => AsyncIterable<Uint8Array>;
   /** null: not known in advance. */
   readonly sizeBytes: number | null;
+  /** The same, packed by gzip already; `sizeBytes`: so packed. Default: packed as it is sent. */
+  readonly gzip?: { readonly read: () => AsyncIterable<Uint8Array>; readonly sizeBytes: number };
   /** Default: text 0.0.4. */
   readonly contentType?: string;
   /** It is sent once the client's kernel has it, not only ours; that takes some ms of CPU. Default: false. */
@@ -41,16 +43,17 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
   const { request, response, connection } = exchange;
   try {
     const accepted = request.headers['accept-encoding']?.toString() ?? '';
-    const encoding = hasChunks(request) ? chooseEncoding(accepted, HAS_ZSTD) : null;
-    const sizeBytes = encoding !== null ? null : (body.sizeBytes ?? (await measureFor(exchange, body)));
+    const encoding = hasChunks(request) ? chooseEncoding(accepted, HAS_ZSTD && body.gzip === undefined) : null;
+    const packed = encoding === null ? null : (body.gzip ?? { sizeBytes: null });
+    const sizeBytes = packed !== null ? packed.sizeBytes : (body.sizeBytes ?? (await measureFor(exchange, body)));
     response.writeHead(200, {
       'Content-Type': body.contentType ?? TEXT_TYPE,
       Vary: 'Accept, Accept-Encoding',
       ...(encoding !== null && { 'Content-Encoding': encoding }),
       ...(sizeBytes !== null && { 'Content-Length': sizeBytes }),
     });
-    const pieces = request.method === 'HEAD' ? null : body.read();
-    const sent = pieces === null || encoding === null ? pieces : compress(pieces, encoding);
+    const pieces = request.method === 'HEAD' ? null : ((packed && body.gzip)?.read() ?? body.read());
+    const sent = pieces === null || encoding === null || body.gzip ? pieces : compress(pieces, encoding);
     return (await send(exchange, sent, pieces && sizeBytes, body.mustArrive)) && body.isCut?.() !== true;
   } catch (error) {
     connection.reset(String(error));

@@ -1,7 +1,7 @@
 // `lastscrape keep`: takes the last pages of pods that are gone, and lists each as a target until Prometheus
 // has scraped it. Opens the parts, and ends them on SIGTERM.
 
-import { wrap } from '../base/text.ts';
+import { formatJson, wrap } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
 import { type Clock, openClock, pause, waitUnless } from '../base/waits.ts';
 import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-variables.ts';
@@ -9,7 +9,7 @@ import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import { describeListenProblem } from '../front/listen.ts';
 import { type Exit, formatTime, type Host, listenForSignals } from '../run/host.ts';
-import { openPages } from './pages.ts';
+import { openPages, type Pages } from './pages.ts';
 import { openReview, type Review } from './review.ts';
 import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
 import { openStore } from './store.ts';
@@ -61,37 +61,36 @@ function exitWith(code: number): Exit {
 
 /** Everything that a keeper has open. */
 type Opened = {
-  readonly pages: Awaited<ReturnType<typeof openPages>>;
+  readonly pages: Pages;
   readonly review: Review | null;
-  readonly servers: readonly [
-    handOver: ReturnType<typeof openHandOverServer>,
-    serve: ReturnType<typeof openServeServer>,
-  ];
+  readonly servers: Parameters<typeof closeServers>[0];
 };
 
 /** Opens all parts and listens; the problems where that cannot be. */
 async function open(host: Host, config: KeepConfig, clock: Clock): Promise<Opened | { readonly problems: string[] }> {
   const log = ({ id, fields }: LogEntry) => writeLine(host, { id, fields });
-  const store = await openStore(config.folder).catch((error: NodeJS.ErrnoException) => error);
-  if (store instanceof Error) {
-    const why = `${config.folder} gives ${store.code ?? store.message}`;
-    return { problems: [`Cannot use LASTSCRAPE_KEEPER_FOLDER: ${why}; must be a folder that this user may write`] };
-  }
-  const pages = await openPages({ store, limits: config, clock, log });
+  const opening = async () =>
+    openPages({ store: await openStore(config.folder), limits: config, clock, log, wallMs: host.wallMs });
+  const pages = await opening().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === undefined) throw error;
+    const why = `${error.path ?? config.folder} gives ${error.code}`;
+    return `Cannot use LASTSCRAPE_KEEPER_FOLDER: ${why}; must be a folder that this user may read and write`;
+  });
+  if (typeof pages === 'string') return { problems: [pages] };
   const review = config.auth === 'none' ? null : openReview(host.env, clock.nowMs);
   const parts = { pages, limits: config, clock, log, prove: review?.prove ?? null };
   const handOver = openHandOverServer(parts);
-  const servers = [handOver, openServeServer(parts, handOver.refused)] as const;
+  const serve = openServeServer(parts, handOver.refused);
   const places = [
-    ['LASTSCRAPE_KEEPER_LISTEN', config.listenAt, servers[0]],
-    ['LASTSCRAPE_KEEPER_SERVE', config.serveAt, servers[1]],
+    ['LASTSCRAPE_KEEPER_LISTEN', config.listenAt, handOver],
+    ['LASTSCRAPE_KEEPER_SERVE', config.serveAt, serve],
   ] as const;
   const problems: string[] = [];
   for (const [name, { host: at, port }, server] of places) {
     const code = await server.listen(at, port);
     if (code !== null) problems.push(`Cannot use ${name}: ${describeListenProblem(at, port, code)}`);
   }
-  const opened = { pages, review, servers };
+  const opened = { pages, review, servers: [handOver, serve] };
   if (problems.length === 0) return opened;
   await close(opened);
   return { problems };
@@ -106,14 +105,14 @@ async function close({ servers, review }: Opened): Promise<void> {
 async function check(host: Host, config: KeepConfig): Promise<Exit> {
   const opened = await open(host, config, openClock(host));
   if ('problems' in opened) return misconfigured(host, opened.problems);
-  const { pagesCount, sizeBytes, corruptCount } = opened.pages.count();
+  const { pages, bytes, corrupt_total } = opened.pages.count();
   const problem = (await opened.review?.findProblem()) ?? null;
   await close(opened);
   host.stdout(
     [
       `Takes hand-overs on port ${config.listenAt.text}, serves Prometheus on port ${config.serveAt.text}`,
-      `Keeps pages in ${config.folder}: ${pagesCount} now, ${sizeBytes} bytes; at most ${config.maxPages}, ${config.maxBytes} bytes`,
-      ...(corruptCount === 0 ? [] : [`${corruptCount} cannot be read back`]),
+      `Keeps pages in ${config.folder}: ${pages} now, ${bytes} bytes; at most ${config.maxPages}, ${config.maxBytes} bytes`,
+      ...(corrupt_total === 0 ? [] : [`${corrupt_total} cannot be read back`]),
       config.auth === 'none' ? 'Believes pods who they are' : 'Has the API server check who pods are',
       '',
     ].join('\n'),
@@ -132,23 +131,23 @@ async function keep(host: Host, config: KeepConfig): Promise<Exit> {
   const { pages } = opened;
   const { listenAt, serveAt, folder, auth } = config;
   const fields = { version: VERSION, listen: listenAt.text, serve: serveAt.text, folder, auth };
-  writeLine(host, { id: 'keeping', fields: { ...fields, pages: pages.count().pagesCount } });
+  writeLine(host, { id: 'keeping', fields: { ...fields, pages: pages.count().pages } });
   while (!signals.first.aborted) {
     await pause(ADVANCE_EVERY_MS, [signals.first], { clock });
     pages.advance();
   }
   pages.stop();
   const graceSeconds = config.terminationGraceMs / 1000;
-  writeLine(host, { id: 'keepStopping', fields: { pages: pages.count().pagesCount, graceSeconds } });
+  writeLine(host, { id: 'keepStopping', fields: { pages: pages.count().pages, graceSeconds } });
   const emptied = waitUntilEmpty(pages, clock, signals.second);
   await waitUnless(emptied, { timeoutMs: config.terminationGraceMs, signal: signals.second, clock });
-  writeLine(host, { id: 'keepStopped', fields: { pages: pages.count().pagesCount } });
+  writeLine(host, { id: 'keepStopped', fields: { pages: pages.count().pages } });
   await close(opened);
   return { code: EXIT.done, isUrgent: true };
 }
 
 async function waitUntilEmpty({ advance, count }: Opened['pages'], clock: Clock, signal: AbortSignal): Promise<void> {
-  for (advance(); count().pagesCount > 0 && !signal.aborted; advance()) {
+  for (advance(); (count().pages ?? 0) > 0 && !signal.aborted; advance()) {
     await pause(STOPPING_EVERY_MS, [signal], { clock });
   }
 }
@@ -156,5 +155,5 @@ async function waitUntilEmpty({ advance, count }: Opened['pages'], clock: Clock,
 /** Pages and hand-overs that are well are not logged: the metrics count them. */
 function writeLine({ stdout, wallMs }: Host, { id, fields }: LogEntry): void {
   const { level, text } = MESSAGES[id];
-  stdout(`${JSON.stringify({ time: formatTime(wallMs()), level, msg: text, ...fields })}\n`);
+  stdout(`${formatJson({ time: formatTime(wallMs()), level, msg: text, ...fields })}\n`);
 }

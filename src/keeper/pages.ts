@@ -1,59 +1,47 @@
 // The pages that are kept: the index of the store, with what decide/keep says of each. Holds no rule.
 
-import { createHash } from 'node:crypto';
 import type { Clock } from '../base/waits.ts';
 import {
   addDiscovery,
   addTake,
-  addToRoom,
   advancePage,
+  beginDiscovery,
   beginPage,
+  CORRUPT_SHARE,
+  changeRoom,
   chooseFormat,
   countHandOver,
   EMPTY_ROOM,
   findLivingAskers,
   judgeRoom,
   type KeepLimits,
-  NO_DISCOVERY,
   NOTHING_TAKEN,
   nameClient,
   type PageEnd,
-  type PageFormat,
   type PageLife,
   type Refusal,
-  subtract,
+  type RoomChange,
+  sweepRoom,
   type Taken,
 } from '../decide/keep/keep.ts';
-import { type HandOver, listTargetLabels } from '../decide/keep/targets.ts';
+import { listTargetLabels } from '../decide/keep/targets.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { ScraperRequest } from '../decide/serve/scrapers.ts';
-import { type ProvenPod, Refused, readExactly, readHandOver, readHead } from './request.ts';
-import type { OpenPage, Store } from './store.ts';
+import type { KeptCounts } from './metrics.ts';
+import { openBody, type ProvenPod, Refused, readHandOver } from './request.ts';
+import { type FileId, type Found, type Kept, nameKey, type OpenPage, type Store } from './store.ts';
 
 /** What is in memory of a page: as little as can be, since there may be 10,000. */
-type Kept = {
+type Entry = {
   readonly namespace: string;
   /** Its labels as a target: JSON in UTF-8, outside V8's heap, which is small. */
   readonly labels: Buffer;
-  readonly sizeBytes: number;
-  readonly endedAtSeconds: number;
+  readonly taken: Taken;
+  readonly takenAtSeconds: number;
+  /** The file that was found whole, or written just now; null: none yet. */
+  known: FileId | null;
   life: PageLife;
 };
-
-/** What happened since the start, and what is there. */
-export type KeptCounts = {
-  readonly pagesCount: number;
-  readonly listedCount: number;
-  readonly sizeBytes: number;
-  readonly handedOverCount: number;
-  readonly corruptCount: number;
-  readonly ends: Readonly<Record<PageEnd, number>>;
-  /** When main ended whose page is listed for longest, in seconds since 1970; null: none is listed. */
-  readonly oldestSeconds: number | null;
-};
-
-/** A page that is being scraped. */
-export type ScrapedPage = { readonly page: OpenPage; readonly format: PageFormat; readonly fromBytes: number };
 
 export type Pages = Awaited<ReturnType<typeof openPages>>;
 
@@ -64,234 +52,287 @@ export type HandedOver = {
   readonly proven: ProvenPod | null;
   /** The peer's. */
   readonly address: string;
-  /** The pod still waits. */
-  readonly isWanted: () => boolean;
+  /** Aborted where the pod waits no more. */
+  readonly gone: AbortSignal;
 };
 
 type PagesParts = {
   readonly store: Store;
   readonly limits: KeepLimits;
   readonly clock: Clock;
+  /** Since 1970. */
+  readonly wallMs: () => number;
   readonly log: (entry: LogEntry) => void;
 };
 
 /** Where a page is served. */
 export const PAGE_PATH = '/pages/';
+/** How many files are read at once at the start. */
+const READ_AT_ONCE = 16;
 
-/** What is kept by key, and the room that it takes up. */
+type Index = ReturnType<typeof openIndex>;
+
+/** What is kept by key, and the room that this takes up. */
 function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
-  const pages = new Map<string, Kept>();
+  const entries = new Map<string, Entry>();
   let room = EMPTY_ROOM;
-  const add = (namespace: string, more: Taken): void => {
-    room = addToRoom(room, namespace, more, clock.nowMs());
+  const change = (by: RoomChange): void => {
+    room = changeRoom(room, by);
   };
   function forget(key: string): void {
-    const kept = pages.get(key);
-    if (kept === undefined) return;
-    pages.delete(key);
-    add(kept.namespace, subtract(NOTHING_TAKEN, measure(kept)));
+    const entry = entries.get(key);
+    entries.delete(key);
+    if (entry !== undefined) change({ namespace: entry.namespace, from: entry.taken });
   }
-
   return {
-    pages,
-    room: () => room,
+    entries,
+    change,
     forget,
-    /** In place of what that pod handed over before. */
-    keep(key: string, handOver: HandOver, sizeBytes: number): void {
+    sizeBytes: () => room.taken.sizeBytes,
+    sweep: (): void => {
+      room = sweepRoom(room, clock.nowMs());
+    },
+    /** In place of what that pod handed over before; its room was taken by `change`. */
+    keep(key: string, entry: Omit<Entry, 'life'>): void {
       forget(key);
-      const { endedAtSeconds, pod } = handOver;
-      const text = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
-      const labels = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-      labels.write(text);
-      const life = beginPage(clock.nowMs());
-      const kept: Kept = { namespace: pod.namespace, labels, sizeBytes, endedAtSeconds, life };
-      pages.set(key, kept);
-      add(pod.namespace, measure(kept));
+      entries.set(key, { ...entry, life: beginPage(clock.nowMs()) });
     },
     /** Why there is no room for that; null: there is. */
-    judge(namespace: string, more: Taken, key = ''): Refusal | null {
-      const before = pages.get(key);
-      const replaced = before === undefined ? NOTHING_TAKEN : measure(before);
-      return judgeRoom(room, { namespace, more, replaced }, limits);
-    },
+    judge: (by: RoomChange, key = ''): Refusal | null =>
+      judgeRoom(room, by, entries.get(key)?.taken ?? NOTHING_TAKEN, limits),
     /** One more hand-over of a namespace begins. @throws Refused */
-    count(namespace: string): void {
+    begin(namespace: string): void {
       const counted = countHandOver(room, namespace, clock.nowMs());
       if (typeof counted === 'string') throw new Refused(counted, namespace);
       room = counted;
     },
-    /** Takes up room for a hand-over while it comes, which others that come meanwhile must not get too. */
-    add,
   };
 }
 
-function measure({ sizeBytes, labels }: Pick<Kept, 'sizeBytes' | 'labels'>): Taken {
-  return { pagesCount: 1, sizeBytes, headBytes: labels.length };
+/** A page as it is in memory. `change`: the room that it takes up. */
+function describePage(key: string, kept: Kept, sizeBytes: number) {
+  const { pod, takenAtSeconds, formats } = kept;
+  const text = JSON.stringify(listTargetLabels(kept, PAGE_PATH + key));
+  const labels = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  labels.write(text);
+  const plainBytes = formats.reduce((sum, format) => sum + format.sizeBytes, 0);
+  const taken: Taken = { pagesCount: 1, sizeBytes, plainBytes, headBytes: labels.length };
+  return { namespace: pod.namespace, labels, taken, takenAtSeconds };
 }
 
-type Index = ReturnType<typeof openIndex>;
-
-/** Room that grows with the bytes that have come; `end` gives it back. */
-function openReservation(
-  index: Index,
-  { key, namespace, headBytes }: Record<'key' | 'namespace', string> & { headBytes: number },
-) {
-  let reserved: Taken = NOTHING_TAKEN;
-  return {
-    /** @throws Refused where there is none */
-    grow(sizeBytes: number): void {
-      const taken = { pagesCount: 1, sizeBytes, headBytes };
-      const more = subtract(taken, reserved);
-      const why = index.judge(namespace, more, key);
-      if (why !== null) throw new Refused(why, namespace);
-      index.add(namespace, more);
-      reserved = taken;
-    },
-    end: (): void => index.add(namespace, subtract(NOTHING_TAKEN, reserved)),
-  };
+async function readHead({ body, proven, address }: Omit<HandedOver, 'gone'>) {
+  const pieces = openBody(body[Symbol.asyncIterator]());
+  const handOver = readHandOver(await pieces.readLine(), proven, address);
+  return { handOver, key: nameKey(handOver.pod), pieces };
 }
 
-/** Takes a hand-over into the store. `inTurn`: what is in memory is of the file that is in place. */
+/**
+ * Takes a hand-over into the store. `inOrder`: what is in memory is of the file that is in place; `refuse`
+ * throws where it comes too late.
+ */
 async function takeIn(
-  { store }: Pick<PagesParts, 'store'>,
+  { store, wallMs }: Pick<PagesParts, 'store' | 'wallMs'>,
   index: Index,
-  { body, proven, address, isWanted }: HandedOver,
-  inTurn: (work: () => Promise<void>) => Promise<void>,
+  handedOver: Omit<HandedOver, 'gone'>,
+  inOrder: (work: () => Promise<void>) => Promise<void>,
+  refuse: () => void,
 ): Promise<void> {
-  const { line, rest } = await readHead(body[Symbol.asyncIterator]());
-  const handOver = readHandOver(line, proven, address);
-  const { namespace, name, uid } = handOver.pod;
-  index.count(namespace);
-  const key = createHash('sha256').update(`${namespace}/${name}/${uid}`).digest('hex').slice(0, 32);
-  const head = JSON.stringify(handOver);
-  const reservation = openReservation(index, { key, namespace, headBytes: head.length });
+  const { handOver, key, pieces } = await readHead(handedOver);
+  const kept: Kept = { ...handOver, takenAtSeconds: Math.round(wallMs()) / 1000 };
+  const { namespace, ...page } = describePage(key, kept, 0);
+  index.begin(namespace);
+  let reserved = NOTHING_TAKEN;
+  // Others that come meanwhile must not get the same room.
+  function reserve(sizeBytes: number): void {
+    const change = { namespace, from: reserved, to: { ...page.taken, sizeBytes } };
+    const why = index.judge(change, key);
+    if (why !== null) throw new Refused(why, namespace);
+    index.change(change);
+    reserved = change.to;
+  }
   try {
-    const plainBytes = handOver.formats.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    const written = await store.write(key, head, readExactly(rest, plainBytes), reservation.grow);
-    await inTurn(async () => {
-      if (!isWanted()) throw new Refused('unreadable', 'the pod hung up');
-      await written.commit();
-      index.keep(key, handOver, written.sizeBytes);
-    }).catch(async (error) => {
+    const written = await store.write(kept, pieces.read, reserve);
+    const place = async () => {
+      refuse();
+      await written.place();
+      await store.sync().catch(async (error) => {
+        index.forget(key);
+        await store.remove(key);
+        throw error;
+      });
+      const { sizeBytes, changedAtMs } = written;
+      index.keep(key, { ...page, namespace, taken: reserved, known: { sizeBytes, changedAtMs } });
+      reserved = NOTHING_TAKEN;
+    };
+    try {
+      await pieces.end();
+      await inOrder(place);
+    } catch (error) {
       await written.discard();
       throw error;
-    });
+    }
   } finally {
-    reservation.end();
+    index.change({ namespace, from: reserved });
   }
 }
 
-/** How many targets go out at a time: all of them are 10 MB. */
-const WRITTEN_AT_ONCE = 256;
-
-async function* writeTargets(listed: readonly Pick<Kept, 'labels'>[], host: string): AsyncGenerator<Uint8Array> {
-  const start = Buffer.from(`{"targets":[${JSON.stringify(host)}],"labels":`);
-  const [end, last] = [Buffer.from('},\n'), Buffer.from('}')];
-  yield Buffer.from('[');
-  for (let from = 0; from < listed.length; from += WRITTEN_AT_ONCE) {
-    const some = listed.slice(from, from + WRITTEN_AT_ONCE);
-    yield Buffer.concat(some.flatMap(({ labels }) => [start, labels, labels === listed.at(-1)?.labels ? last : end]));
-  }
-  yield Buffer.from(']\n');
-}
-
-/** Opens the pages with all that the store has. @throws where that cannot be read */
-export async function openPages(parts: PagesParts) {
-  const { store, clock, log } = parts;
-  const index = openIndex(parts);
-  const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
-  const counts = { handedOver: 0, corrupt: 0 };
-  let discovery = NO_DISCOVERY;
-  let isStopping = false;
+/** Keeps the index and the store in step: one change of a file after the other. */
+function openFiles({ store, limits, log }: PagesParts, index: Index) {
+  const { entries } = index;
+  let corruptCount = 0;
   let placing: Promise<unknown> = Promise.resolve();
-
-  function reportCorrupt(file: string, why: string): void {
-    counts.corrupt++;
-    log({ id: 'keptPageCorrupt', fields: { problem: `${file}: ${why}; its numbers are lost, delete it` } });
+  function inOrder(work: () => Promise<void>): Promise<void> {
+    const placed = placing.then(work);
+    placing = placed.catch(() => {});
+    return placed;
   }
+  async function setAside(key: string, why: string): Promise<void> {
+    corruptCount++;
+    const path = await store.setAside(key, limits.maxBytes * CORRUPT_SHARE);
+    log({ id: 'keptPageCorrupt', fields: { problem: `${path}: ${why}; its numbers are lost, delete it` } });
+  }
+  function takeBack(key: string, { kept, sizeBytes }: Extract<Found, { readonly kind: 'page' }>): void {
+    const page = describePage(key, kept, sizeBytes);
+    index.change({ namespace: page.namespace, to: page.taken });
+    index.keep(key, { ...page, known: null });
+  }
+  /** Its page is not what was written: it is kept no more. */
+  async function giveUp(key: string, entry: Entry, why: string): Promise<void> {
+    if (entries.get(key) !== entry) return;
+    index.forget(key);
+    await setAside(key, why);
+  }
+  async function open(
+    key: string,
+    accept: string,
+  ): Promise<{ readonly page: OpenPage; readonly index: number } | null> {
+    const entry = entries.get(key);
+    if (entry === undefined) return null;
+    try {
+      const page = await store.open(key, entry.known);
+      if (page.kind === 'page') {
+        entry.known = { sizeBytes: page.sizeBytes, changedAtMs: page.changedAtMs };
+        return { page, index: chooseFormat(page.kept.formats, accept) };
+      }
+      await inOrder(() => giveUp(key, entry, page.why));
+      throw new Error(page.why);
+    } catch (error) {
+      // It was replaced or forgotten meanwhile.
+      if (entries.has(key) && entries.get(key) !== entry) return open(key, accept);
+      throw error;
+    }
+  }
+  return {
+    inOrder,
+    corruptCount: () => corruptCount,
+    /** All that the store has. @throws what the file system throws */
+    async readAll(): Promise<void> {
+      const keys = await store.listKeys();
+      for (let from = 0; from < keys.length; from += READ_AT_ONCE) {
+        const some = keys.slice(from, from + READ_AT_ONCE);
+        for (const [index, found] of (await Promise.all(some.map(store.inspect))).entries()) {
+          const key = some[index] ?? '';
+          if (found.kind === 'corrupt') await setAside(key, found.why);
+          else takeBack(key, found);
+        }
+      }
+    },
+    /** Unless the same pod hands over again meanwhile. Never rejects. */
+    remove: (key: string): Promise<void> =>
+      inOrder(async () => (entries.has(key) ? undefined : store.remove(key))).catch(() => {}),
+    /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
+    open,
+  };
+}
+
+/** Opens the pages with all that the store has. @throws what the file system throws */
+export async function openPages(parts: PagesParts) {
+  const { clock, log } = parts;
+  const index = openIndex(parts);
+  const { entries } = index;
+  const files = openFiles(parts, index);
+  const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
+  const counts = { handedOver: 0, withdrawn: 0 };
+  let discovery = beginDiscovery(clock.nowMs());
+  let isStopping = false;
+  await files.readAll();
+
   /** What time has changed. */
   function advance(): void {
     const nowMs = clock.nowMs();
     const living = findLivingAskers(discovery, nowMs);
-    for (const [key, kept] of index.pages) {
-      const { life, end } = advancePage(kept.life, { living, nowMs, isStopping });
+    for (const [key, entry] of entries) {
+      const { life, end } = advancePage(entry.life, { living, nowMs, isStopping });
       if (end !== null) ends[end]++;
-      if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: kept.labels.toString('utf8', 0, 300) } });
-      if (life !== null) kept.life = life;
+      if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: entry.labels.toString('utf8', 0, 300) } });
+      if (life !== null) entry.life = life;
       else {
         index.forget(key);
-        void store.remove(key);
+        void files.remove(key);
       }
     }
+    index.sweep();
   }
-  const listListed = () => [...index.pages.values()].filter(({ life }) => life.kind === 'listed');
-
-  for await (const found of store.readBack()) {
-    if (found.kind === 'corrupt') reportCorrupt(found.file, found.why);
-    else index.keep(found.key, JSON.parse(found.head), found.sizeBytes);
-  }
-
+  const listListed = () => [...entries.values()].filter(({ life }) => life.kind === 'listed');
   return {
     advance,
-    /**
-     * Takes a hand-over in; it is on the disk once this has returned. @throws Refused, or what its body
-     * throws
-     */
-    async take(handedOver: HandedOver): Promise<void> {
-      const isWanted = () => !isStopping && handedOver.isWanted();
-      await takeIn(parts, index, { ...handedOver, isWanted }, (work) => {
-        const placed = placing.then(work);
-        placing = placed.catch(() => {});
-        return placed;
+    /** Takes a hand-over in: on the disk once this has returned. @throws Refused, or what its body throws */
+    async take({ gone, ...handedOver }: HandedOver): Promise<void> {
+      await takeIn(parts, index, handedOver, files.inOrder, () => {
+        gone.throwIfAborted();
+        if (isStopping) throw new Refused('stopping');
       });
       counts.handedOver++;
     },
-    /** The targets of now, as http_sd_configs wants them. `host`: by which the keeper was asked. */
-    listTargets(request: ScraperRequest, refreshMs: number | null, host: string): () => AsyncGenerator<Uint8Array> {
+    /** Whether it would be taken. @throws Refused where not */
+    async check(handedOver: HandedOver): Promise<void> {
+      const { handOver, key } = await readHead(handedOver);
+      const { namespace, taken } = describePage(key, { ...handOver, takenAtSeconds: 0 }, 0);
+      const why = index.judge({ namespace, to: taken }, key);
+      if (why !== null) throw new Refused(why, namespace);
+    },
+    /** Forgets what that pod handed over: its main runs again. @throws Refused */
+    async withdraw(handedOver: HandedOver): Promise<void> {
+      const { key } = await readHead(handedOver);
+      if (entries.has(key)) counts.withdrawn++;
+      index.forget(key);
+      await files.remove(key);
+    },
+    /** The targets of now, in JSON each. */
+    listTargets(request: ScraperRequest, refreshMs: number | null): readonly Pick<Entry, 'labels'>[] {
       discovery = addDiscovery(discovery, request, refreshMs);
       advance();
-      const listed = listListed();
-      return () => writeTargets(listed, host);
+      return listListed();
     },
-    /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
-    async open(key: string, accept: string): Promise<ScrapedPage | null> {
-      const kept = index.pages.get(key);
-      if (kept === undefined) return null;
-      const page = await store.open(key);
-      if ('read' in page) {
-        const { formats }: HandOver = JSON.parse(page.head);
-        return { page, ...chooseFormat(formats, accept) };
-      }
-      // It may have been replaced or forgotten meanwhile.
-      if (index.pages.get(key) === kept) {
-        index.forget(key);
-        reportCorrupt(key, page.why);
-      }
-      throw new Error(`the page cannot be read back: ${page.why}`);
-    },
+    open: files.open,
     /** A scraper got that page whole, which it asked for at `startedAtMs`. */
     addTake(key: string, { startedAtMs, ...client }: ScraperRequest): void {
-      const kept = index.pages.get(key);
-      const isOlder = kept?.life.kind === 'listed' && startedAtMs < kept.life.sinceMs;
-      if (kept !== undefined && !isOlder) kept.life = addTake(kept.life, nameClient(client));
+      const entry = entries.get(key);
+      const isOlder = entry?.life.kind === 'listed' && startedAtMs < entry.life.sinceMs;
+      if (entry !== undefined && !isOlder) entry.life = addTake(entry.life, nameClient(client));
     },
     /** From now on nothing more is taken, and a page is unlisted once all have scraped it. */
     stop(): void {
       isStopping = true;
     },
     /** Why the next hand-over of a small page would be refused, of whatever namespace; null: it would not. */
-    findRefusal: () => (isStopping ? 'stopping' : index.judge('', { pagesCount: 1, sizeBytes: 0, headBytes: 0 })),
+    findRefusal: (): Refusal | null =>
+      isStopping ? 'stopping' : index.judge({ namespace: '', to: { ...NOTHING_TAKEN, pagesCount: 1 } }),
     count(): KeptCounts {
-      const seconds = listListed().map(({ endedAtSeconds }) => endedAtSeconds);
-      const { pages, room } = index;
+      const seconds = listListed().map(({ takenAtSeconds }) => takenAtSeconds);
       return {
-        pagesCount: pages.size,
-        listedCount: seconds.length,
-        sizeBytes: room().sizeBytes,
-        handedOverCount: counts.handedOver,
-        corruptCount: counts.corrupt,
-        ends,
-        oldestSeconds: seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
+        pages: entries.size,
+        pages_listed: seconds.length,
+        bytes: index.sizeBytes(),
+        handed_over_total: counts.handedOver,
+        withdrawn_total: counts.withdrawn,
+        scraped_total: ends.taken,
+        expired_total: ends.expired,
+        corrupt_total: files.corruptCount(),
+        oldest_page_timestamp_seconds: seconds.reduce<number | null>(
+          (one, other) => Math.min(one ?? other, other),
+          null,
+        ),
       };
     },
   };

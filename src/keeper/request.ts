@@ -16,38 +16,52 @@ export class Refused extends Error {
 /** Who the pod is, where that was proven. `node`: empty where it is not known. */
 export type ProvenPod = Pick<HandOver['pod'], 'namespace' | 'name' | 'uid' | 'node'>;
 
-/** Reads the line that a body begins with, and the rest of it. @throws Refused */
-export async function readHead(
-  body: AsyncIterator<Uint8Array>,
-): Promise<{ readonly line: string; readonly rest: AsyncGenerator<Uint8Array> }> {
-  let start = Buffer.alloc(0);
-  for (;;) {
-    const endAt = start.indexOf(0x0a);
-    if (endAt >= 0 && endAt <= HEAD_MAX_BYTES) {
-      return { line: start.toString('utf8', 0, endAt), rest: readRest(start.subarray(endAt + 1), body) };
-    }
-    if (start.length > HEAD_MAX_BYTES) throw new Refused('tooLarge', `labels of more than ${HEAD_MAX_BYTES} bytes`);
-    const next = await body.next();
-    if (next.done === true) throw new Refused('unreadable', 'it ends within its first line');
-    start = Buffer.concat([start, next.value]);
-  }
-}
+/** The body of a hand-over, read part by part. */
+export type HandOverBody = {
+  /** The line that it begins with. @throws Refused */
+  readonly readLine: () => Promise<string>;
+  /** The next that many bytes, to be taken before the next call. @throws Refused where it ends before */
+  readonly read: (sizeBytes: number) => AsyncGenerator<Uint8Array>;
+  /** @throws Refused where more came than was read */
+  readonly end: () => Promise<void>;
+};
 
-async function* readRest(first: Uint8Array, body: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  if (first.length > 0) yield first;
-  for (let next = await body.next(); next.done !== true; next = await body.next()) yield next.value;
-}
-
-/** The pieces, which must be as many bytes as declared. @throws Refused */
-export async function* readExactly(pieces: AsyncIterable<Uint8Array>, sizeBytes: number): AsyncGenerator<Uint8Array> {
-  let gotBytes = 0;
-  for await (const piece of pieces) {
-    gotBytes += piece.length;
-    if (gotBytes > sizeBytes) break;
-    yield piece;
+export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
+  let left: Uint8Array = Buffer.alloc(0);
+  async function fetchMore(): Promise<boolean> {
+    const next = await pieces.next();
+    if (next.done !== true) left = next.value;
+    return next.done !== true;
   }
-  if (gotBytes !== sizeBytes)
-    throw new Refused('unreadable', `${sizeBytes} bytes of pages were declared, not what came`);
+  return {
+    async readLine() {
+      const line: Uint8Array[] = [];
+      for (let sizeBytes = 0; ; sizeBytes += left.length, left = Buffer.alloc(0)) {
+        if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'it ends within its first line');
+        const endAt = left.indexOf(0x0a);
+        line.push(endAt < 0 ? left : left.subarray(0, endAt));
+        if (sizeBytes + (line.at(-1)?.length ?? 0) > HEAD_MAX_BYTES) {
+          throw new Refused('tooLarge', `labels and annotations of more than ${HEAD_MAX_BYTES} bytes`);
+        }
+        if (endAt < 0) continue;
+        left = left.subarray(endAt + 1);
+        return Buffer.concat(line).toString();
+      }
+    },
+    async *read(sizeBytes) {
+      for (let gotBytes = 0; gotBytes < sizeBytes; ) {
+        if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'its pages are cut off');
+        const piece = left.subarray(0, sizeBytes - gotBytes);
+        left = left.subarray(piece.length);
+        gotBytes += piece.length;
+        if (piece.length > 0) yield piece;
+      }
+    },
+    async end() {
+      while (left.length === 0) if (!(await fetchMore())) return;
+      throw new Refused('unreadable', 'its pages are longer than declared');
+    },
+  };
 }
 
 /** The names of objects (documentation, "Object Names and IDs"). */
@@ -96,11 +110,8 @@ function readSaid(pod: Json): ProvenPod {
 }
 
 function readFormat(format: Json): HandOver['formats'][number] {
-  const [accept, contentType, sizeBytes] = [
-    toText(format['accept']),
-    toText(format['contentType']),
-    format['sizeBytes'],
-  ];
+  const sizeBytes = format['sizeBytes'];
+  const [accept, contentType] = [toText(format['accept']), toText(format['contentType'])];
   const isUsable = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) && MEDIA_TYPE.test(contentType);
   if (!isUsable || !isWithin(sizeBytes, 1, PLAIN_MAX_BYTES) || !Number.isInteger(sizeBytes))
     throw unreadable('formats');

@@ -15,20 +15,16 @@ export const AUDIENCE = 'lastscrape';
 /** How long an answer is believed: a pod that is refused tries again. */
 const CACHED_MS = 10_000;
 const CACHED_MAX_COUNT = 1_000;
-/** More that wait for the server, of the whole cluster, would wait in vain: a pod gives up after 2 s. */
-const WAITING_MAX_COUNT = 64;
 /** Longer ones are no tokens of service accounts. */
 const TOKEN_MAX_LENGTH = 8_192;
 const SERVER_TIMEOUT_MS = 1_500;
 
 export type Review = ReturnType<typeof openReview>;
 
-/** Opens it; connects at the first token. `accountFolder`: for tests. */
+/** Opens it; each that is asked at a time has a connection. `accountFolder`: for tests. */
 export function openReview(env: Environment, nowMs: () => number, accountFolder = ACCOUNT_FOLDER) {
-  const client = openApiClient();
+  const idle: ReturnType<typeof openApiClient>[] = [];
   const cache = new Map<string, { readonly atMs: number; readonly answer: Promise<ProvenPod | Refused> }>();
-  let last: Promise<unknown> = Promise.resolve();
-  let waitingCount = 0;
 
   async function ask(token: string): Promise<ProvenPod | Refused> {
     const server = findApiServer(env, accountFolder);
@@ -40,29 +36,23 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
     });
     const path = '/apis/authentication.k8s.io/v1/tokenreviews';
     const request = { method: 'POST', path, body } as const;
+    const client = idle.pop() ?? openApiClient();
     const answer = await client.ask(server, request, AbortSignal.timeout(SERVER_TIMEOUT_MS));
+    idle.push(client);
     const { result, distrust } = answer;
     if (result.kind === 'answered' && result.status === 201) return readReview(answer.body);
     const status = result.kind === 'answered' ? `HTTP ${result.status} ${readStatusMessage(answer.body)}` : result.kind;
     return new Refused('unchecked', `the API server: ${distrust ?? status}`.trim().slice(0, 200));
   }
-  /** One after the other, since the client takes one at a time. */
-  function askInTurn(token: string): Promise<ProvenPod | Refused> {
-    waitingCount++;
-    const answer = last.then(() => ask(token)).finally(() => waitingCount--);
-    last = answer;
-    return answer;
-  }
 
   return {
     /** The pod that the token is of. @throws Refused */
     async prove(token: string): Promise<ProvenPod> {
-      if (!isForKeeper(token)) throw new Refused('unproven', `it is no token for the audience "${AUDIENCE}"`);
+      if (!isForKeeper(token)) throw new Refused('anonymous', `for the audience "${AUDIENCE}"`);
       const key = createHash('sha256').update(token).digest('base64');
       let known = cache.get(key);
       if (known === undefined || nowMs() - known.atMs > CACHED_MS) {
-        if (waitingCount >= WAITING_MAX_COUNT) throw new Refused('unchecked', 'too many wait for the API server');
-        known = { atMs: nowMs(), answer: askInTurn(token) };
+        known = { atMs: nowMs(), answer: ask(token) };
         cache.delete(key);
         cache.set(key, known);
         const [oldest] = cache.keys();
@@ -79,7 +69,7 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
       const found = await Promise.race([ask('none'), pause(SERVER_TIMEOUT_MS)]);
       return found instanceof Refused && found.reason === 'unchecked' ? found.message : null;
     },
-    close: client.close,
+    close: async () => void (await Promise.all(idle.map(({ close }) => close()))),
   };
 }
 

@@ -2,14 +2,15 @@
 // On the front's server, and by its rule of who a scraper is. Never trusts a client.
 
 import { type Clock, waitUnless } from '../base/waits.ts';
-import { type KeepLimits, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
+import { type KeepLimits, type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { readAccept } from '../decide/serve/pages.ts';
-import { openServing, readRequestPath, SERVER_LIMITS } from '../front/listen.ts';
+import { openServing, readRequestPath, SERVER_LIMITS, type ServerLimits } from '../front/listen.ts';
 import { type Exchange, sendBody, sendText } from '../front/send-answer.ts';
 import { describeClient, describeScraper, readScrapeDeadline, settleConnections } from '../front/server.ts';
+import { decompress } from '../snapshot/packing.ts';
 import { formatKeeperMetrics } from './metrics.ts';
-import { PAGE_PATH, type Pages } from './pages.ts';
+import { type HandedOver, PAGE_PATH, type Pages } from './pages.ts';
 import { type ProvenPod, Refused } from './request.ts';
 import { openTurns } from './turns.ts';
 
@@ -22,68 +23,76 @@ export type RoutesParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-/** A pod gives up after 2 s. */
-const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 256, requestMs: 5_000, idleMs: 10_000 };
+/** A pod gives up after 2 s; hundreds may end at once. */
+const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, requestMs: 2_500, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
-/** Hand-overs written at once: each has a compressor of 300 KB. One address must not keep others out. */
-const TAKEN_AT_ONCE = { maxCount: 8, ofOneMaxCount: 2 };
+/** Tokens checked, and hand-overs written at once: each has a connection to the API server, or a compressor. */
+const OF_ADDRESS = { maxCount: 8, ofOneMaxCount: 2 };
+/** One namespace must not keep others out, by slow requests from many addresses. */
+const OF_NAMESPACE = { maxCount: 8, ofOneMaxCount: 4 };
 /** Of one reason. */
 const LOGGED_EVERY_MS = 60_000;
 
 const REFRESH_HEADER = 'x-prometheus-refresh-interval-seconds';
 
+/** What a pod may ask: what is done, and what is answered then. */
+type Route = {
+  readonly work: (handedOver: HandedOver) => Promise<void>;
+  readonly status: number;
+  readonly done: string;
+};
+
 /** The server for pods, not listening yet. */
-export function openHandOverServer({ pages, clock, prove, log }: RoutesParts) {
+export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, limits: Partial<ServerLimits> = {}) {
   const refused: Partial<Record<Refusal, number>> = {};
   const loggedAtMs = new Map<Refusal, number>();
-  const turns = openTurns(TAKEN_AT_ONCE);
-  const serving = openServing(clock, take, HAND_OVER_LIMITS);
+  const proving = openTurns(OF_ADDRESS);
+  const taking = openTurns(prove === null ? OF_ADDRESS : OF_NAMESPACE);
+  const serving = openServing(clock, take, { ...HAND_OVER_LIMITS, ...limits });
+  const routes = new Map<string, Route>([
+    ['POST /hand-over', { work: pages.take, status: 201, done: 'kept' }],
+    ['POST /hand-over/check', { work: pages.check, status: 200, done: 'it would be kept' }],
+    ['DELETE /hand-over', { work: pages.withdraw, status: 200, done: 'forgotten' }],
+  ]);
 
   function take(exchange: Exchange): () => Promise<void> {
     const { method, url = '' } = exchange.request;
     const path = readRequestPath(url);
-    const isRead = method === 'GET' || method === 'HEAD';
-    if (path === '/hand-over' && (method === 'POST' || isRead)) {
-      return () => answerHandOver(exchange, method === 'POST');
-    }
+    const route = routes.get(`${method} ${path}`);
+    if (route !== undefined) return () => answerPod(exchange, route);
     exchange.request.resume();
-    if (isRead && path === '/-/healthy') return () => sendText(exchange, 200, 'ok');
+    if (method === 'GET' && path === '/-/healthy') return () => sendText(exchange, 200, 'ok');
     return () => sendText(exchange, 404, 'not found; here is POST /hand-over, for pods');
   }
 
-  async function answerHandOver(exchange: Exchange, isPost: boolean): Promise<void> {
+  async function answerPod(exchange: Exchange, { work, status, done }: Route): Promise<void> {
     const { request, connection } = exchange;
+    const { gone, address } = connection;
     try {
+      if (pages.findRefusal() === 'stopping') throw new Refused('stopping');
       const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-      const proven = prove === null ? null : await prove(token);
-      const isWanted = () => !connection.gone.aborted;
-      const { address } = connection;
-      const work = () => (isWanted() ? pages.take({ body: request, proven, address, isWanted }) : Promise.resolve());
-      const why = pages.findRefusal();
-      const isStopping = why === 'stopping';
-      if (why !== null && (isStopping || !isPost)) throw new Refused(why);
-      if (isPost) await turns.run(address, work);
-      await sendText(exchange, isPost ? 201 : 200, isPost ? 'kept' : 'it would be kept');
+      const proven = prove && (await proving.run(address, gone, () => prove(token)));
+      await taking.run(proven?.namespace ?? address, gone, () => work({ body: request, proven, address, gone }));
+      await sendText(exchange, status, done);
     } catch (error) {
       // What is left of the body is read too, or the answer would be lost.
       request.resume();
-      if (connection.gone.aborted) return;
-      await refuse(exchange, toRefused(error));
+      if (gone.aborted) return;
+      const { reason, message } = toRefused(error);
+      const [refusedStatus, text] = REFUSALS[reason];
+      const why = message === '' ? text : `${text}: ${message}`;
+      // Neither a check nor who has no token is a pod that holds.
+      if (status === 201 && reason !== 'anonymous') note(reason, { why, from: address, status: refusedStatus });
+      await sendText(exchange, refusedStatus, why);
     }
   }
 
-  async function refuse(exchange: Exchange, { reason, message }: Refused): Promise<void> {
-    const nowMs = clock.nowMs();
+  function note(reason: Refusal, fields: LogEntry['fields']): void {
     refused[reason] = (refused[reason] ?? 0) + 1;
-    const [status, text] = REFUSALS[reason];
-    const why = message === '' ? text : `${text}: ${message}`;
-    if (nowMs - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) >= LOGGED_EVERY_MS) {
-      loggedAtMs.set(reason, nowMs);
-      const fields = { why, from: exchange.connection.address, status, times: refused[reason] };
-      log({ id: 'handOverRefused', fields });
-    }
-    await sendText(exchange, status, why);
+    if (clock.nowMs() - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) < LOGGED_EVERY_MS) return;
+    loggedAtMs.set(reason, clock.nowMs());
+    log({ id: 'handOverRefused', fields: { ...fields, times: refused[reason] } });
   }
 
   return { ...serving, refused };
@@ -114,7 +123,7 @@ export function openServeServer(
       case '/targets':
         return () => answerTargets(exchange, startedAtMs);
       case '/metrics':
-        return () => sendMetrics(exchange, Buffer.from(formatKeeperMetrics(pages.count(), refused, limits)));
+        return () => sendText(exchange, 200, formatKeeperMetrics(pages.count(), refused, limits));
       case '/-/healthy':
         return () => sendText(exchange, 200, 'ok');
       case '/-/ready': {
@@ -132,7 +141,8 @@ export function openServeServer(
     if (!/^[\w.[\]:-]{1,300}$/.test(host)) return sendText(exchange, 400, 'the header Host must be a host and a port');
     const refreshSeconds = Number(request.headers[REFRESH_HEADER]) || null;
     const client = describeClient(request, connection, serving.connections, startedAtMs);
-    const read = pages.listTargets(client, refreshSeconds === null ? null : refreshSeconds * 1000, host);
+    const listed = pages.listTargets(client, refreshSeconds === null ? null : refreshSeconds * 1000);
+    const read = () => writeTargets(listed, host);
     await sendBody(exchange, { read, sizeBytes: null, contentType: 'application/json' });
   }
 
@@ -142,27 +152,37 @@ export function openServeServer(
     try {
       const found = await pages.open(key, readAccept(request.headers.accept));
       if (found === null) return await sendText(exchange, 404, 'not kept, or not any more');
-      const { page, fromBytes, format } = found;
-      const { sizeBytes, contentType } = format;
-      const body = { read: () => page.read(fromBytes, sizeBytes), sizeBytes, contentType, mustArrive: true };
+      const { page, index } = found;
+      await using _page = { [Symbol.asyncDispose]: page.close };
+      const { contentType, sizeBytes } = page.kept.formats[index] as PageFormat;
+      const read = () => page.read(index);
+      const gzip = { read, sizeBytes: page.packed[index]?.packedBytes ?? 0 };
+      const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive: true };
       const isWhole = await sendBody(exchange, body);
-      await page.close();
       const tookMs = clock.nowMs() - startedAtMs;
       const deadlineMs = readScrapeDeadline(request.headers['x-prometheus-scrape-timeout-seconds']?.toString());
       if (isWhole && scraper !== null && tookMs < deadlineMs) pages.addTake(key, scraper);
     } catch (error) {
-      await sendText(exchange, 500, error instanceof Error ? error.message : String(error));
+      const { code, message } = error as NodeJS.ErrnoException;
+      await sendText(exchange, 500, `the page cannot be read: ${code ?? message}`);
     }
   }
 
   return serving;
 }
 
-async function sendMetrics(exchange: Exchange, bytes: Buffer): Promise<void> {
-  async function* read() {
-    yield bytes;
+/** How many targets go out at a time: all of them are 10 MB. */
+const WRITTEN_AT_ONCE = 256;
+
+async function* writeTargets(listed: ReturnType<Pages['listTargets']>, host: string): AsyncGenerator<Uint8Array> {
+  const start = Buffer.from(`{"targets":[${JSON.stringify(host)}],"labels":`);
+  const [end, last] = [Buffer.from('},\n'), Buffer.from('}')];
+  yield Buffer.from('[');
+  for (let from = 0; from < listed.length; from += WRITTEN_AT_ONCE) {
+    const some = listed.slice(from, from + WRITTEN_AT_ONCE);
+    yield Buffer.concat(some.flatMap(({ labels }) => [start, labels, labels === listed.at(-1)?.labels ? last : end]));
   }
-  await sendBody(exchange, { read, sizeBytes: bytes.length });
+  yield Buffer.from(']\n');
 }
 
 /** Stops both: what waits in the kernel is answered first. Never rejects. */

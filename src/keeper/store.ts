@@ -1,211 +1,227 @@
 // The folder of the keeper: a file for each pod's page, whole or not there. Never decides what is kept.
 //
-// A file is a line that names the format, a line of JSON that tells whose pages they are, the pages one after
-// the other as gzip packs them, and the SHA-256 of all that.
+// A file is the page in every format, each packed by gzip as it is served; then a line of JSON, which tells
+// whose it is, and the size and SHA-256 of each; then the SHA-256 of that line, its length, and the format.
 
 import { createHash } from 'node:crypto';
-import { constants, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { constants, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { compress, decompress } from '../snapshot/packing.ts';
+import type { HandOver } from '../decide/keep/targets.ts';
+import { compress } from '../snapshot/packing.ts';
 
-const FORMAT_LINE = 'lastscrape page 1\n';
-const CHECKSUM_BYTES = 32;
-const READ_BYTES = 64 * 1024;
+const FORMAT = Buffer.from('lastscrape page 1\n');
+const LENGTH_BYTES = 4;
+const FOOTER_BYTES = 32 + LENGTH_BYTES + FORMAT.length;
+/** More than a line may have; most files are read at once. */
+const TAIL_BYTES = 64 * 1024;
 const SUFFIX = '.page';
 /** What a file is called that cannot be read back. */
 const CORRUPT_SUFFIX = '.corrupt';
 
-/** A file as it was found. */
-export type StoredFile =
-  | { readonly kind: 'read'; readonly key: string; readonly head: string; readonly sizeBytes: number }
-  | { readonly kind: 'corrupt'; readonly file: string; readonly why: string };
+/** A page in one format, as it is in the file. */
+type Packed = { readonly packedBytes: number; readonly checksum: string };
+/** A hand-over that is kept. */
+export type Kept = HandOver & { readonly takenAtSeconds: number };
+type Line = Kept & { readonly packed: readonly Packed[] };
 
-export type Store = Awaited<ReturnType<typeof openStore>>;
+/** A file, and what tells it from the one that was there before. */
+export type FileId = { readonly sizeBytes: number; readonly changedAtMs: number };
+/** It is not what was written. */
+export type Corrupt = FileId & { readonly kind: 'corrupt'; readonly why: string };
+/** What is in the folder. */
+export type Found = (FileId & { readonly kind: 'page'; readonly kept: Kept }) | Corrupt;
 
 /** A file that is open, and was whole when it was opened. */
-export type OpenPage = {
-  readonly head: string;
-  /** These bytes of the unpacked pages. @throws where they cannot be read */
-  readonly read: (from: number, sizeBytes: number) => AsyncGenerator<Uint8Array>;
+export type OpenPage = FileId & {
+  readonly kind: 'page';
+  readonly kept: Kept;
+  readonly packed: readonly Packed[];
+  /** The page in that format, packed; each piece is valid until the next. @throws where it cannot be read */
+  readonly read: (index: number) => AsyncGenerator<Uint8Array>;
   readonly close: () => Promise<void>;
 };
 
 /** A file that is on the disk, and not yet in place. */
-type WrittenFile = {
-  readonly sizeBytes: number;
-  /**
-   * Puts it in place: it is there after a crash once this has returned. @throws what the file system throws
-   */
-  readonly commit: () => Promise<void>;
+type Written = FileId & {
+  /** Puts it in place. @throws what the file system throws */
+  readonly place: () => Promise<void>;
   /** Never rejects. */
   readonly discard: () => Promise<void>;
 };
 
-/** Opens the folder, and makes it where it is missing. @throws where it cannot be written */
+export type Store = Awaited<ReturnType<typeof openStore>>;
+
+/** Opens the folder, and makes it where it is missing. @throws what the file system throws */
 export async function openStore(folder: string) {
   await mkdir(folder, { recursive: true });
   const temporaryPath = (number: number) => join(folder, `.${number}.tmp`);
+  const pagePath = (key: string) => join(folder, key + SUFFIX);
+  const list = async (suffix: string) => (await readdir(folder)).filter((each) => each.endsWith(suffix)).sort();
   let writtenCount = 0;
   // What a process that was killed left behind; and whether the folder can be written at all.
-  for (const name of await readdir(folder)) if (name.endsWith('.tmp')) await unlink(join(folder, name));
+  for (const name of await list('.tmp')) await unlink(join(folder, name));
   await (await open(temporaryPath(0), 'w')).close();
   await unlink(temporaryPath(0));
 
-  async function syncFolder(): Promise<void> {
-    await using handle = await open(folder, 'r');
-    await handle.sync();
-  }
-
   return {
+    listKeys: async () => (await list(SUFFIX)).map((name) => basename(name, SUFFIX)),
     /**
-     * Writes a file that `commit` puts in place of the one with that key. `pieces` change once the next is
-     * asked
-     * for; `onSize` gets the size of the file so far.
-     * @throws what `pieces`, `onSize` and the file system throw; then nothing has changed
+     * Writes a file, which is not in place yet. `pages` gives the next that many bytes; `onSize` gets the
+     * size of the file so far. @throws what these and the file system throw; then nothing has changed
      */
     async write(
-      key: string,
-      head: string,
-      pieces: AsyncIterable<Uint8Array>,
+      kept: Kept,
+      pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
       onSize: (sizeBytes: number) => void,
-    ): Promise<WrittenFile> {
-      writtenCount++;
-      const path = temporaryPath(writtenCount);
+    ): Promise<Written> {
+      const path = temporaryPath(++writtenCount);
       const discard = () => unlink(path).catch(() => {});
       try {
-        const sizeBytes = await writeFile(path, head, pieces, onSize);
         return {
-          sizeBytes,
+          ...(await writeFile(path, kept, pages, onSize)),
           discard,
-          async commit() {
-            await rename(path, join(folder, key + SUFFIX));
-            await syncFolder();
-          },
+          place: () => rename(path, pagePath(nameKey(kept.pod))),
         };
       } catch (error) {
         await discard();
         throw error;
       }
     },
-    /** Every file; one that is not whole gets another name. @throws where the folder cannot be read */
-    async *readBack(): AsyncGenerator<StoredFile> {
-      for (const name of (await readdir(folder)).filter((each) => each.endsWith(SUFFIX)).sort()) {
-        const path = join(folder, name);
-        const found = await inspect(path);
-        if ('head' in found) yield { kind: 'read', key: basename(name, SUFFIX), ...found };
-        else {
-          await rename(path, path + CORRUPT_SUFFIX);
-          yield { kind: 'corrupt', file: path + CORRUPT_SUFFIX, why: found.why };
-        }
-      }
+    /** What was put in place is there after a crash from now on. @throws what the file system throws */
+    async sync(): Promise<void> {
+      await using handle = await open(folder, 'r');
+      await handle.sync();
     },
-    /** Opens a page to read it, or says why it cannot be read. Never rejects. */
-    async open(key: string): Promise<OpenPage | { readonly why: string }> {
-      let handle: FileHandle | null = null;
+    /** Whose page a file is, which is not checked itself. @throws what the file system throws */
+    async inspect(key: string): Promise<Found> {
+      await using handle = await open(pagePath(key), 'r');
+      return await readLine(handle);
+    },
+    /** Opens a page, and checks all of it unless it is `known`. @throws what the file system throws */
+    async open(key: string, known: FileId | null): Promise<OpenPage | Corrupt> {
+      const handle = await open(pagePath(key), 'r');
       try {
-        handle = await open(join(folder, key + SUFFIX), 'r');
-        const found = await check(handle);
-        if ('head' in found) return openPages(handle, found);
-        await handle.close();
-        return found;
+        const page = await openPage(handle, known);
+        if (page.kind === 'corrupt') await handle.close();
+        return page;
       } catch (error) {
-        await handle?.close();
-        return { why: describeFault(error) };
+        await handle.close();
+        throw error;
       }
     },
     /** Forgets a page. Never rejects: what stays is read back at the next start. */
-    remove: (key: string): Promise<void> => unlink(join(folder, key + SUFFIX)).catch(() => {}),
+    remove: (key: string): Promise<void> => unlink(pagePath(key)).catch(() => {}),
+    /**
+     * Gives a page another name, under which it is not read back, and deletes what has such names beyond that
+     * size. @throws what the file system throws
+     */
+    async setAside(key: string, maxBytes: number): Promise<string> {
+      const path = pagePath(key) + CORRUPT_SUFFIX;
+      await rename(pagePath(key), path);
+      let sizeBytes = (await stat(path)).size;
+      for (const other of (await list(CORRUPT_SUFFIX)).map((name) => join(folder, name))) {
+        if (other !== path) sizeBytes += (await stat(other)).size;
+        if (other !== path && sizeBytes > maxBytes) await unlink(other);
+      }
+      return path;
+    },
   };
+}
+
+/** By what the page of a pod is known. */
+export function nameKey({ namespace, name, uid }: HandOver['pod']): string {
+  return createHash('sha256').update(`${namespace}/${name}/${uid}`).digest('hex').slice(0, 32);
 }
 
 async function writeFile(
   path: string,
-  head: string,
-  pieces: AsyncIterable<Uint8Array>,
+  kept: Kept,
+  pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
   onSize: (sizeBytes: number) => void,
-): Promise<number> {
+): Promise<FileId> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
   await using handle = await open(path, flags, 0o600);
-  const checksum = createHash('sha256');
-  let sizeBytes = CHECKSUM_BYTES;
-  const write = async (bytes: Uint8Array) => {
+  let sizeBytes = FOOTER_BYTES;
+  async function write(bytes: Uint8Array): Promise<void> {
+    onSize(sizeBytes + bytes.length);
+    for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten;
     sizeBytes += bytes.length;
-    onSize(sizeBytes);
-    checksum.update(bytes);
-    await writeWhole(handle, bytes);
-  };
-  await write(Buffer.from(`${FORMAT_LINE}${head}\n`));
-  for await (const packed of compress(pieces, 'gzip')) await write(packed);
-  await writeWhole(handle, checksum.digest());
+  }
+  const packed: Packed[] = [];
+  for (const format of kept.formats) {
+    const checksum = createHash('sha256');
+    const beforeBytes = sizeBytes;
+    for await (const piece of compress(pages(format.sizeBytes), 'gzip')) {
+      checksum.update(piece);
+      await write(piece);
+    }
+    packed.push({ packedBytes: sizeBytes - beforeBytes, checksum: checksum.digest('hex') });
+  }
+  const line = Buffer.from(JSON.stringify({ ...kept, packed } satisfies Line));
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(line.length);
+  await write(line);
+  await write(Buffer.concat([createHash('sha256').update(line).digest(), length, FORMAT]));
   await handle.sync();
-  return sizeBytes;
+  return readId(handle);
 }
 
-async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten;
+async function readId(handle: FileHandle): Promise<FileId> {
+  const { size, mtimeMs } = await handle.stat();
+  return { sizeBytes: size, changedAtMs: mtimeMs };
 }
 
-type Checked = { readonly head: string; readonly sizeBytes: number };
+/** A file's line; `tail`: the last bytes of the file. */
+type ReadLine = FileId & { readonly kind: 'page'; readonly kept: Kept; readonly line: Line; readonly tail: Buffer };
 
-async function inspect(path: string): Promise<Checked | { readonly why: string }> {
-  try {
-    await using handle = await open(path, 'r');
-    return await check(handle);
-  } catch (error) {
-    return { why: describeFault(error) };
+async function readLine(handle: FileHandle): Promise<ReadLine | Corrupt> {
+  const id = await readId(handle);
+  const corrupt = (why: string) => ({ ...id, kind: 'corrupt', why }) as const;
+  const tail = Buffer.allocUnsafeSlow(Math.min(TAIL_BYTES, id.sizeBytes));
+  await readWhole(handle, tail, id.sizeBytes - tail.length);
+  const endAt = tail.length - FOOTER_BYTES;
+  if (endAt < 0 || !tail.subarray(-FORMAT.length).equals(FORMAT)) return corrupt('it is cut off, or of another format');
+  const startAt = endAt - tail.readUInt32LE(tail.length - FORMAT.length - LENGTH_BYTES);
+  const bytes = tail.subarray(Math.max(0, startAt), endAt);
+  const checksum = tail.subarray(endAt, endAt + 32);
+  if (!createHash('sha256').update(bytes).digest().equals(checksum)) return corrupt('the checksum of its end is wrong');
+  const line: Line = JSON.parse(bytes.toString());
+  const sizeBytes = line.packed.reduce((sum, { packedBytes }) => sum + packedBytes, bytes.length + FOOTER_BYTES);
+  if (sizeBytes !== id.sizeBytes) return corrupt(`it has ${id.sizeBytes} bytes, not ${sizeBytes}`);
+  return { ...id, kind: 'page', kept: line, line, tail };
+}
+
+async function openPage(handle: FileHandle, known: FileId | null): Promise<OpenPage | Corrupt> {
+  const found = await readLine(handle);
+  if (found.kind === 'corrupt') return found;
+  const { sizeBytes, changedAtMs, kept, line, tail } = found;
+  const { packed } = line;
+  async function* read(index: number): AsyncGenerator<Uint8Array> {
+    const from = packed.slice(0, index).reduce((sum, { packedBytes }) => sum + packedBytes, 0);
+    const wantedBytes = packed[index]?.packedBytes ?? 0;
+    const inTail = from - (sizeBytes - tail.length);
+    if (inTail >= 0) return yield tail.subarray(inTail, inTail + wantedBytes);
+    for (let at = 0; at < wantedBytes; at += TAIL_BYTES) {
+      const piece = Buffer.allocUnsafe(Math.min(TAIL_BYTES, wantedBytes - at));
+      await readWhole(handle, piece, from + at);
+      yield piece;
+    }
   }
-}
-
-/** Whether a file is what was written; its head. */
-async function check(handle: FileHandle): Promise<Checked | { readonly why: string }> {
-  const { size } = await handle.stat();
-  const checksum = createHash('sha256');
-  const wanted = Buffer.alloc(CHECKSUM_BYTES);
-  const dataBytes = size - CHECKSUM_BYTES;
-  if (dataBytes < FORMAT_LINE.length) return { why: 'it is too short' };
-  let start = '';
-  for await (const piece of readPieces(handle, 0, dataBytes)) {
-    checksum.update(piece);
-    if (!start.includes('\n', FORMAT_LINE.length)) start += Buffer.from(piece).toString('latin1');
+  const isKnown = known?.sizeBytes === sizeBytes && known.changedAtMs === changedAtMs;
+  for (const [index, { checksum }] of isKnown ? [] : packed.entries()) {
+    const hash = createHash('sha256');
+    for await (const piece of read(index)) hash.update(piece);
+    if (hash.digest('hex') !== checksum) {
+      return { kind: 'corrupt', sizeBytes, changedAtMs, why: `the checksum of page ${index + 1} is wrong` };
+    }
   }
-  await handle.read(wanted, 0, CHECKSUM_BYTES, dataBytes);
-  if (!checksum.digest().equals(wanted)) return { why: 'its checksum is wrong' };
-  const endAt = start.indexOf('\n', FORMAT_LINE.length);
-  if (!start.startsWith(FORMAT_LINE) || endAt < 0) return { why: 'it is of another format' };
-  return { head: Buffer.from(start.slice(FORMAT_LINE.length, endAt), 'latin1').toString(), sizeBytes: size };
+  return { kind: 'page', sizeBytes, changedAtMs, kept, packed, read, close: () => handle.close() };
 }
 
-/** Bytes of a file; each piece is valid until the next is asked for. @throws where it ends before */
-async function* readPieces(handle: FileHandle, from: number, sizeBytes: number): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, sizeBytes));
-  for (let at = 0; at < sizeBytes; ) {
-    const wantedBytes = Math.min(buffer.length, sizeBytes - at);
-    const { bytesRead } = await handle.read(buffer, 0, wantedBytes, from + at);
-    if (bytesRead === 0) throw new Error('the file ends too early');
+async function readWhole(handle: FileHandle, into: Buffer, from: number): Promise<void> {
+  for (let at = 0; at < into.length; ) {
+    const { bytesRead } = await handle.read(into, at, into.length - at, from + at);
+    if (bytesRead === 0) throw new Error('the file became shorter');
     at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
   }
-}
-
-function openPages(handle: FileHandle, { head, sizeBytes }: Checked): OpenPage {
-  const startBytes = Buffer.byteLength(`${FORMAT_LINE}${head}\n`);
-  return {
-    head,
-    async *read(from, wantedBytes) {
-      const packed = readPieces(handle, startBytes, sizeBytes - startBytes - CHECKSUM_BYTES);
-      const untilBytes = from + wantedBytes;
-      let at = 0;
-      for await (const piece of decompress(packed)) {
-        const part = piece.subarray(Math.max(0, from - at), Math.max(0, untilBytes - at));
-        at += piece.length;
-        if (part.length > 0) yield part;
-        if (at >= untilBytes) return;
-      }
-    },
-    close: () => handle.close(),
-  };
-}
-
-function describeFault(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
 }

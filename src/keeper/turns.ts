@@ -1,4 +1,7 @@
-// Lets only so much work run at once, and only so much of one client: the rest waits in order.
+// Lets only so much work run at once, and only so much of one client: the rest waits, and who has least of it
+// comes first.
+
+import { onAbort } from '../base/waits.ts';
 
 /** How much at once: in all, and of one client. */
 type TurnLimits = { readonly maxCount: number; readonly ofOneMaxCount: number };
@@ -8,29 +11,31 @@ type Waiting = { readonly client: string; readonly begin: () => void };
 /** Opens it idle. */
 export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
   const running = new Map<string, number>();
-  const waiting: Waiting[] = [];
+  const waiting = new Set<Waiting>();
   let runningCount = 0;
+  const count = (client: string) => running.get(client) ?? 0;
 
   function change(client: string, by: 1 | -1): void {
-    const count = (running.get(client) ?? 0) + by;
     runningCount += by;
-    if (count === 0) running.delete(client);
-    else running.set(client, count);
+    running.set(client, count(client) + by);
+    if (count(client) === 0) running.delete(client);
   }
   function beginNext(): void {
-    if (runningCount >= maxCount) return;
-    const index = waiting.findIndex(({ client }) => (running.get(client) ?? 0) < ofOneMaxCount);
-    const [next] = index < 0 ? [] : waiting.splice(index, 1);
-    if (next === undefined) return;
+    let next: Waiting | null = null;
+    for (const each of waiting) if (next === null || count(each.client) < count(next.client)) next = each;
+    if (next === null || runningCount >= maxCount || count(next.client) >= ofOneMaxCount) return;
+    waiting.delete(next);
     change(next.client, 1);
     next.begin();
   }
 
   return {
-    /** Runs work once it is its turn. Rejects as the work does. */
-    async run<Value>(client: string, work: () => Promise<Value>): Promise<Value> {
-      await new Promise<void>((begin) => {
-        waiting.push({ client, begin });
+    /** Runs work once it is its turn. Rejects as the work does, or if its client has gone before that. */
+    async run<Value>(client: string, gone: AbortSignal, work: () => Promise<Value>): Promise<Value> {
+      await new Promise<void>((begin, reject) => {
+        const own: Waiting = { client, begin };
+        waiting.add(own);
+        onAbort(gone, () => waiting.delete(own) && reject(gone.reason));
         beginNext();
       });
       try {

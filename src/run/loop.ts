@@ -14,7 +14,7 @@ import type {
   EndDecision,
   HandOverDecision,
   HandOverResult,
-  HoldState,
+  Holding,
   ObserveEffect,
   PushResult,
   QuitDecision,
@@ -45,7 +45,9 @@ export type LoopParts = {
   readonly log: (entry: LogEntry) => void;
   readonly closeFront: () => Promise<unknown>;
   /** Hands the last numbers over until the signal. */
-  readonly handOver: (state: HoldState, signal: AbortSignal, lastCall: AbortSignal) => Promise<HandOverResult>;
+  readonly handOver: (phase: Holding, signal: AbortSignal, lastCall: AbortSignal) => Promise<HandOverResult>;
+  /** Has a keeper forget them. */
+  readonly withdraw: (signal: AbortSignal) => Promise<HandOverResult>;
   /** Pushes the last exposition until the signal; `lastCall` comes shortly before. */
   readonly push: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
   /** Writes the tombstone. */
@@ -57,9 +59,10 @@ export type LoopParts = {
 };
 
 /** For a policy that names no tombstone, push or webhook, so that none of these is ever asked. */
-export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'handOver' | 'push' | 'callWebhook'> = {
+export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'handOver' | 'withdraw' | 'push' | 'callWebhook'> = {
   declareDead: async () => {},
   handOver: async () => ({ kind: 'failed', why: 'no receiver is set' }),
+  withdraw: async () => ({ kind: 'failed', why: 'no receiver is set' }),
   push: async () => ({ kind: 'failed', why: 'no receiver is set' }),
   callWebhook: async () => ({ kind: 'failed', why: 'no receiver is set', tries: 0 }),
 };
@@ -122,7 +125,8 @@ function performNext(parts: LoopParts, decision: Exclude<Decision, EndDecision>)
 
 /** Scrapes that come meanwhile are answered, and counted after it. */
 async function handOver(parts: LoopParts, { state, next }: HandOverDecision): Promise<StepInput> {
-  const work = (signal: AbortSignal, lastCall: AbortSignal) => parts.handOver(state, signal, lastCall);
+  const work = (signal: AbortSignal, lastCall: AbortSignal) =>
+    state.phase.kind === 'holding' ? parts.handOver(state.phase, signal, lastCall) : parts.withdraw(signal);
   const result = await withinLimits(parts, next, work);
   const event = { kind: 'handedOver', sinceMs: next.sinceMs, atMs: parts.clock.nowMs(), result } as const;
   return { kind: 'handingOver', state, event };

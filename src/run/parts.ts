@@ -3,9 +3,10 @@
 
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
+import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import type { MainView } from '../decide/serve/serve.ts';
-import type { HandOverResult, HoldState } from '../decide/state.ts';
+import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import type { KeptExporter } from '../front/kept-exporter.ts';
 import { type Exporter, openExporter } from '../observe/exporter.ts';
@@ -120,14 +121,17 @@ export async function openConfiguredExporter(
 
 /** What hands the last numbers over to a keeper; null where none is set. */
 export async function openConfiguredHandOver({ host, config, toWallMs }: Opening, front: Front | null) {
-  const { handOver: to, handOverPort, handOverFolder, front: at } = config;
+  const { handOver: to, handOverPort, handOverFolder: folder, front: at } = config;
   if (to?.kind !== 'keeper' || front === null || at === null) return null;
-  const { handOver } = await import('../tell/hand-over.ts');
+  const { askKeeper, handOver } = await import('../tell/hand-over.ts');
   const target = { ...handOverPort, port: at.port };
-  return async ({ phase }: HoldState, signal: AbortSignal): Promise<HandOverResult> => {
-    const endedAtSeconds = toWallMs(phase.mainEndedAtMs) / 1000;
-    const parts = { url: to.url, env: host.env, folder: handOverFolder, target, endedAtSeconds, signal };
-    return handOver({ ...parts, pages: await front.lastPages() });
+  const parts = { url: to.url, env: host.env, folder, target, lineMaxBytes: HEAD_MAX_BYTES };
+  return {
+    handOver: async ({ mainEndedAtMs }: Holding, signal: AbortSignal): Promise<HandOverResult> => {
+      const endedAtSeconds = toWallMs(mainEndedAtMs) / 1000;
+      return handOver({ ...parts, signal }, { pages: await front.lastPages(), endedAtSeconds });
+    },
+    withdraw: (signal: AbortSignal) => askKeeper('withdraw', { ...parts, signal }),
   };
 }
 

@@ -89,14 +89,14 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
         };
   const handOver =
     config.handOver?.kind === 'push'
-      ? receivers.push && handOverByPush(receivers.push)
+      ? receivers.push && { handOver: handOverByPush(receivers.push) }
       : await openConfiguredHandOver(opening, front);
   const loopParts = buildLoopParts(opening, { exporter, front });
   const end = await runLoop({
     ...loopParts,
     ...NO_RECEIVERS,
     ...receivers,
-    ...(handOver && { handOver }),
+    ...handOver,
     ...(tombstone && { declareDead: tombstone.declareDead }),
     progress: (now) => reporter.write(reporter.build(now, { kind: 'unfinished' })),
   });

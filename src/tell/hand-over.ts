@@ -1,4 +1,5 @@
-// Hands the last pages over to a keeper: one request with the pages of every format, and whose they are.
+// Hands the last pages over to a keeper: one request with the pages of every format, and whose they are; and
+// takes them back.
 // Imported only where one is set. Decides nothing: what follows is the rules' to say.
 
 import { prepareSmallFile } from '../base/mounted-file.ts';
@@ -14,20 +15,26 @@ import { readOwnContainer } from '../pod/pod-status.ts';
 /** One format of the last page. `read` gives all its bytes, in pieces valid until the next is asked for. */
 export type HandedPage = HandOver['formats'][number] & { readonly read: () => AsyncIterable<Uint8Array> };
 
-type HandOverParts = {
-  /** Of the keeper. */
+/** Of which pod, and to which keeper. */
+export type KeeperParts = {
   readonly url: URL;
   readonly env: Environment;
   /** Of `token`, `labels` and `annotations`; what is not there is left out. */
   readonly folder: string;
   readonly target: HandOver['target'];
-  readonly endedAtSeconds: number;
-  readonly pages: readonly HandedPage[];
+  /** What the first line may have. */
+  readonly lineMaxBytes: number;
   /** Ends it; the reason is a string. */
   readonly signal: AbortSignal;
 };
 
-const PATH = '/hand-over';
+/** What is asked of a keeper: each sends who the pod is, and only the first one its pages. */
+const REQUESTS = {
+  handOver: { method: 'POST', path: '/hand-over', wanted: 201 },
+  check: { method: 'POST', path: '/hand-over/check', wanted: 200 },
+  withdraw: { method: 'DELETE', path: '/hand-over', wanted: 200 },
+} as const;
+
 const FILE_TIMEOUT_MS = 500;
 /** The API server takes 256 KiB of annotations. */
 const FILE_MAX_BYTES = 512 * 1024;
@@ -39,68 +46,74 @@ const KUBELETS_OWN = /^kubernetes\.io\/config\./;
 const WHY_MAX_LENGTH = 300;
 
 /** Hands over; accepted once the keeper has it on its disk. Never rejects. */
-export async function handOver({
-  url,
-  env,
-  folder,
-  target,
-  pages,
-  endedAtSeconds,
-  signal,
-}: HandOverParts): Promise<HandOverResult> {
+export async function handOver(
+  to: KeeperParts,
+  { pages, endedAtSeconds }: { readonly pages: readonly HandedPage[]; readonly endedAtSeconds: number },
+): Promise<HandOverResult> {
   if (pages.length === 0) return { kind: 'failed', why: 'no page was kept' };
+  return ask('handOver', to, { pages, endedAtSeconds });
+}
+
+/** A page of which a keeper learns only that there is one. */
+const SOME_PAGE: HandedPage = { accept: '', contentType: 'text/plain', sizeBytes: 1, async *read() {} };
+
+/** Asks whether a page of this pod would be taken, or has the keeper forget what it has. Never rejects. */
+export function askKeeper(what: 'check' | 'withdraw', to: KeeperParts): Promise<HandOverResult> {
+  return ask(what, to, { pages: [SOME_PAGE], endedAtSeconds: 0 });
+}
+
+async function ask(
+  what: keyof typeof REQUESTS,
+  { url, env, folder, target, lineMaxBytes, signal }: KeeperParts,
+  { pages, endedAtSeconds }: Parameters<typeof handOver>[1],
+): Promise<HandOverResult> {
+  const { method, path, wanted } = REQUESTS[what];
   const formats = pages.map(({ accept, contentType, sizeBytes }) => ({ accept, contentType, sizeBytes }));
-  const head: HandOver = { pod: await readPod(env, folder), target, endedAtSeconds, formats };
-  const line = Buffer.from(`${JSON.stringify(head)}\n`);
-  const sizeBytes = formats.reduce((sum, each) => sum + each.sizeBytes, line.length);
+  const pod = await readPod(env, folder);
+  const { line, leftOutCount } = writeLine({ pod, target, endedAtSeconds, formats }, lineMaxBytes);
+  const sent = what === 'handOver' ? pages : [];
   async function* write(): AsyncGenerator<Uint8Array> {
     yield line;
     // The client keeps a piece until the kernel takes it.
-    for (const { read } of pages) for await (const piece of read()) yield Buffer.from(piece);
+    for (const { read } of sent) for await (const piece of read()) yield Buffer.from(piece);
   }
-  const headers = { 'content-type': 'application/octet-stream', 'content-length': `${sizeBytes}` };
-  return ask(url, { method: 'POST', headers, body: write() }, { folder, signal, wanted: 201 });
-}
-
-/** Asks a keeper whether it would take a page of this pod now. Never rejects. */
-export function askKeeper(url: URL, folder: string, signal: AbortSignal): Promise<HandOverResult> {
-  return ask(url, { method: 'GET', headers: {} }, { folder, signal, wanted: 200 });
-}
-
-type KeeperRequest = {
-  readonly method: 'GET' | 'POST';
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: AsyncIterable<Uint8Array>;
-};
-
-async function ask(
-  url: URL,
-  { headers, ...request }: KeeperRequest,
-  { folder, signal, wanted }: { readonly folder: string; readonly signal: AbortSignal; readonly wanted: number },
-): Promise<HandOverResult> {
-  const exchange = openExchange(url);
   const token = (await readFile(`${folder}/token`)).trim();
+  const exchange = openExchange(url);
   const answer: Uint8Array[] = [];
   try {
     const result = await exchange.send({
-      ...request,
-      path: PATH,
+      method,
+      path,
       headers: {
-        ...headers,
+        'content-type': 'application/octet-stream',
+        'content-length': `${sent.reduce((sum, { sizeBytes }) => sum + sizeBytes, line.length)}`,
         'user-agent': USER_AGENT,
         ...(token !== '' && { authorization: `Bearer ${token}` }),
       },
+      body: write(),
       signal,
       onOtherBody: (piece) => answer.push(Uint8Array.from(piece)),
     });
     if (result.kind === 'refused') return { kind: 'failed', why: 'nothing listens there' };
     if (result.kind === 'dropped') return { kind: 'failed', why: 'it closed the connection without an answer' };
     if (result.kind === 'failed') return { kind: 'failed', why: result.why };
-    if (result.status === wanted) return { kind: 'accepted' };
+    if (result.status === wanted) return { kind: 'accepted', ...(leftOutCount > 0 && { leftOutCount }) };
     const said = Buffer.concat(answer).toString().trim().replaceAll(/\s+/g, ' ');
     return { kind: 'failed', why: cut(`HTTP ${result.status}${said === '' ? '' : `: ${said}`}`, WHY_MAX_LENGTH) };
   } finally {
     await exchange.close();
+  }
+}
+
+/** The first line of a hand-over, without the longest annotations where it were too long for a keeper. */
+export function writeLine(head: HandOver, maxBytes: number): { readonly line: Buffer; readonly leftOutCount: number } {
+  const byLength = Object.entries(head.pod.annotations).toSorted(
+    ([name, value], [otherName, other]) => other.length + otherName.length - value.length - name.length,
+  );
+  for (let leftOutCount = 0; ; leftOutCount++) {
+    const pod = { ...head.pod, annotations: Object.fromEntries(byLength.slice(leftOutCount)) };
+    const line = Buffer.from(`${JSON.stringify({ ...head, pod })}\n`);
+    if (line.length <= maxBytes || leftOutCount === byLength.length) return { line, leftOutCount };
   }
 }
 

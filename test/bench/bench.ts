@@ -49,8 +49,8 @@ const FULL_FRONT: Omit<FrontPlan, 'subject'> = {
 const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 };
 const FULL_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 8 };
 const SHORT_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 3 };
-const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100 };
-const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10 };
+const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100, ageSeconds: 300 };
+const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10, ageSeconds: 0 };
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 
 const PROGRAM_NAMES: Readonly<Record<Program, string>> = {

@@ -106,7 +106,8 @@ class Player {
     };
     if (fields.has('handover') && now.kind === 'handingOver') {
       const why = fields.get('handover')?.replaceAll('_', ' ') ?? '';
-      const result: HandOverResult = why === 'kept' ? { kind: 'accepted' } : { kind: 'failed', why };
+      const leftOutCount = Number(fields.get('leftout') ?? 0);
+      const result: HandOverResult = why === 'kept' ? { kind: 'accepted', leftOutCount } : { kind: 'failed', why };
       const event = { kind: 'handedOver', sinceMs: now.next.sinceMs, atMs, result } as const;
       take(step({ kind: 'handingOver', state: now.state, event }, this.#policy));
     }
@@ -215,7 +216,8 @@ class Player {
       case 'callWebhook':
         return `${next.kind === 'push' ? 'push' : 'tell the webhook'}, until ${inSeconds(next.untilMs)}, after a signal for ${inSeconds(next.graceMs)} at most`;
       case 'handOver':
-        return `hand over, until ${inSeconds(next.untilMs)}`;
+      case 'withdraw':
+        return `${next.kind === 'handOver' ? 'hand over' : 'take it back'}, until ${inSeconds(next.untilMs)}`;
       case 'probe':
         return `probe at ${inSeconds(next.atMs)}, for ${inSeconds(next.timeoutMs)} at most`;
       case 'force':

@@ -38,9 +38,9 @@ const OWN_FAMILIES = [
     .matchAll(/^# TYPE (\w+)/gm),
 ].map(([, name = '']) => name);
 
-const KEPT = { pagesCount: 1, listedCount: 1, sizeBytes: 1, handedOverCount: 1, corruptCount: 0, oldestSeconds: 1 };
+const KEPT = { pages: 1, pages_listed: 1, bytes: 1, handed_over_total: 1, withdrawn_total: 0, scraped_total: 0 };
 const KEEPER_FAMILIES = formatKeeperMetrics(
-  { ...KEPT, ends: { taken: 0, expired: 0 } },
+  { ...KEPT, expired_total: 0, corrupt_total: 0, oldest_page_timestamp_seconds: 1 },
   {},
   { maxBytes: 1, maxPages: 1 },
 );

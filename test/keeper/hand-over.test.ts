@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readDownward } from '../../src/tell/hand-over.ts';
+import { handOver, readDownward, withdraw, writeLine } from '../../src/tell/hand-over.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
@@ -153,8 +153,8 @@ test('a second signal while it hands over ends the run at once', async () => {
 });
 
 test('--check asks the keeper whether it would take a page', async () => {
-  await using keeper = await startKeeper({ LASTSCRAPE_KEEPER_PAGES: '1' });
-  const check = async () => {
+  await using keeper = await startKeeper({ LASTSCRAPE_KEEPER_PAGES: '2' });
+  const check = async (name: string) => {
     const folder = makeFolder();
     mkdirSync(join(folder, 'pod'));
     const child = startChild({
@@ -166,13 +166,64 @@ test('--check asks the keeper whether it would take a page', async () => {
         LASTSCRAPE_DONE_WHEN: 'sigterm',
         LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
         LASTSCRAPE_HAND_OVER: new URL(keeper.handOverUrl).origin,
+        POD_NAME: name,
+        POD_NAMESPACE: 'shop',
+        POD_UID: 'uid-1',
       },
       cwd: folder,
     });
     await child.exited;
     return child.lines.map(({ text }) => text).find((text) => text.includes('  keeper http:'));
   };
-  assert.match((await check()) ?? '', /: would take nothing now: HTTP 507: this namespace takes up half/);
+  assert.match((await check('job-1')) ?? '', /: would take a page of this pod/);
+  assert.equal(await keeper.handOver(), '201 kept');
+  assert.match((await check('job-2')) ?? '', /: would take nothing now: HTTP 507: this namespace takes up half/);
+  assert.match((await check('No')) ?? '', /: would take nothing now: HTTP 400: .*pod\.name/);
+  assert.equal(await keeper.metric('pages'), 1);
+});
+
+test('a keeper forgets what a pod takes back', async () => {
+  await using keeper = await startKeeper();
+  const folder = makeFolder();
+  const to = {
+    url: new URL(new URL(keeper.handOverUrl).origin),
+    env: { POD_NAME: 'job-1', POD_NAMESPACE: 'shop', POD_UID: 'uid-1' },
+    folder,
+    target: { container: '', portName: '', port: 9469 },
+    lineMaxBytes: 16_384,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  };
+  const page = { accept: '', contentType: 'text/plain', sizeBytes: 4 };
+  const read = async function* () {
+    yield Buffer.from('a 1\n');
+  };
+  assert.deepEqual(await handOver(to, { pages: [{ ...page, read }], endedAtSeconds: 1 }), { kind: 'accepted' });
+  assert.equal((await keeper.listTargets()).length, 1);
+  assert.deepEqual(await withdraw(to), { kind: 'accepted' });
+  assert.deepEqual(await keeper.listTargets(), []);
+});
+
+test('writeLine() leaves out the longest annotations until a keeper takes the line, and no label', () => {
+  const annotations = Object.fromEntries(
+    Array.from({ length: 60 }, (_, index) => [`a${index}`, 'x'.repeat(300 + index)]),
+  );
+  const pod = { namespace: 'a', name: 'b', uid: 'c', ip: '', node: '', labels: { app: 'shop' }, annotations };
+  const target = { container: '', portName: '', port: 1 };
+  const { line, leftOutCount } = writeLine({ pod, target, endedAtSeconds: 1, formats: [] }, 16_384);
+  assert.ok(line.length <= 16_384 && line.length > 15_900, `${line.length}`);
+  const written = JSON.parse(line.toString()).pod;
+  assert.equal(Object.keys(written.annotations).length, 60 - leftOutCount);
+  assert.equal(written.annotations.a0, annotations['a0']);
+  assert.equal(written.annotations.a59, undefined);
+  assert.deepEqual(written.labels, { app: 'shop' });
+  const short = { ...pod, annotations: { a: 'b' } };
+  assert.equal(writeLine({ pod: short, target, endedAtSeconds: 1, formats: [] }, 16_384).leftOutCount, 0);
+  const labels = { ...short, labels: { app: 'x'.repeat(20_000) } };
+  assert.equal(
+    writeLine({ pod: labels, target, endedAtSeconds: 1, formats: [] }, 16_384).leftOutCount,
+    1,
+    'nothing is left to leave out',
+  );
 });
 
 test('readDownward() reads labels as the kubelet quotes them', () => {

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readPages, startKeeper, TEXT, until, writeHandOver } from './keeper.ts';
+import { readPages, startKeeper, startKeeperHere, TEXT, until, writeHandOver } from './keeper.ts';
 
 const OPEN_METRICS = '# TYPE jobs_done counter\njobs_done_total 5\n# EOF\n';
 
@@ -62,7 +62,7 @@ test('a hand-over that is not whole, or says what cannot be, is refused and leav
       },
       /^413 /,
     ],
-    [{ formats: [{ ...format, sizeBytes: format.sizeBytes + 1 }] }, /^400 .*declared/],
+    [{ formats: [{ ...format, sizeBytes: format.sizeBytes + 1 }] }, /^400 .*cut off/],
     [{ formats: [{ ...format, sizeBytes: format.sizeBytes - 1 }] }, /^400 .*declared/],
     [{ pod: { ...pod, labels: { app: 'x'.repeat(20_000) } } }, /^413 .*labels/],
   ];
@@ -84,7 +84,7 @@ test('what pods may ask is not what Prometheus may ask, at two ports', async () 
   }
   assert.equal((await fetch(`${keeper.serveUrl}/hand-over`, { method: 'POST', body: 'x' })).status, 405);
   assert.equal((await keeper.scrape('/pages/0123')).status, 404);
-  assert.equal((await fetch(keeper.handOverUrl)).status, 200, 'whether it would take one');
+  assert.equal((await fetch(keeper.handOverUrl)).status, 404);
   for (const path of ['/-/healthy', '/-/ready']) assert.equal((await fetch(keeper.serveUrl + path)).status, 200);
 });
 
@@ -113,13 +113,13 @@ test('a keeper that is full says so, takes what replaces, and is ready again onc
   for (const name of ['d', 'e']) assert.equal(await keeper.handOver({ name, namespace: 'other' }), '201 kept');
   assert.match(await keeper.handOver({ name: 'f', namespace: 'third' }), /^507 the keeper is full/);
   assert.equal((await fetch(`${keeper.serveUrl}/-/ready`)).status, 503);
-  assert.equal((await fetch(keeper.handOverUrl)).status, 507);
+  assert.match(await keeper.handOver({ name: 'f', namespace: 'third' }, 'check'), /^507 the keeper is full/);
 });
 
 test('after a restart every page is there again, and one that was changed on the disk is named and not served', async () => {
   const first = await startKeeper();
-  for (const name of ['a', 'b', 'c', 'd'])
-    assert.equal(await first.handOver({ name, pages: [`${name} 1\n`] }), '201 kept');
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  for (const name of names) assert.equal(await first.handOver({ name, pages: [`${name} 1\n`] }), '201 kept');
   const paths = Object.fromEntries(
     (await first.listTargets()).map(({ labels }) => [
       labels['__meta_kubernetes_pod_name'] ?? '',
@@ -131,35 +131,61 @@ test('after a restart every page is there again, and one that was changed on the
     const path = paths[name] ?? '';
     writeFileSync(path, edit(readFileSync(path)));
   };
-  change('b', (bytes) => bytes.subarray(0, bytes.length - 5));
-  change('c', (bytes) => {
-    bytes[40] = Number(bytes[40]) ^ 1;
+  const flip = (findAt: (bytes: Buffer) => number) => (bytes: Buffer) => {
+    bytes[findAt(bytes)] = Number(bytes[findAt(bytes)]) ^ 1;
     return bytes;
-  });
+  };
+  change('b', (bytes) => bytes.subarray(0, bytes.length - 5));
+  change('c', (bytes) => bytes.subarray(5));
+  change(
+    'd',
+    flip((bytes) => bytes.indexOf('"shop"') + 1),
+  );
+  change(
+    'e',
+    flip(() => 15),
+  );
   writeFileSync(join(first.folder, '.7.tmp'), 'torn');
   await using second = await startKeeper({}, first);
-  assert.deepEqual(await readPages(second), { a: 'a 1\n', d: 'd 1\n' });
-  assert.equal(await second.metric('corrupt_total'), 2);
-  const problems = second.child.lines.filter(({ text }) => text.includes('cannot be read back'));
-  assert.equal(problems.length, 2);
-  for (const name of ['b', 'c']) assert.ok(problems.some(({ text }) => text.includes(`${paths[name]}.corrupt`)));
-  change('d', () => Buffer.from('short'));
-  assert.match((await readPages(second))['d'] ?? '', /^500 the page cannot be read back: /);
+  assert.equal(await second.metric('corrupt_total'), 3, 'cut off, and labels that were changed: seen at the start');
+  const pages = await readPages(second);
+  assert.deepEqual([Object.keys(pages).sort(), pages['a']], [['a', 'e'], 'a 1\n']);
+  assert.match(pages['e'] ?? '', /^500 the page cannot be read: the checksum of page 1 is wrong/);
   assert.deepEqual(await readPages(second), { a: 'a 1\n' }, 'and it is no longer listed');
-  assert.equal(await second.metric('corrupt_total'), 3);
+  assert.equal(await second.metric('corrupt_total'), 4);
+  for (const name of ['b', 'c', 'd', 'e']) {
+    const problems = second.child.lines.filter(({ text }) => text.includes(`${paths[name]}.corrupt`));
+    assert.equal(problems.length, 1, name);
+  }
+  change('a', () => Buffer.from('short'));
+  assert.match((await readPages(second))['a'] ?? '', /^500 the page cannot be read: /);
+  assert.deepEqual(await readPages(second), {});
+});
+
+test('a pod whose main runs again takes back its own page, and no other', async () => {
+  await using keeper = await startKeeper();
+  for (const name of ['a', 'b']) assert.equal(await keeper.handOver({ name }), '201 kept');
+  assert.equal(await keeper.handOver({ name: 'a' }, 'withdraw'), '200 forgotten');
+  assert.deepEqual(Object.keys(await readPages(keeper)), ['b']);
+  assert.equal(readdirSync(keeper.folder).length, 1);
+  assert.equal(await keeper.handOver({ name: 'a' }, 'withdraw'), '200 forgotten', 'there is none');
+  assert.equal(await keeper.metric('withdrawn_total'), 1);
 });
 
 test('SIGTERM: nothing more is taken, and it ends once who asks for targets has scraped all, and could see them go', async () => {
-  await using keeper = await startKeeper({ LASTSCRAPE_TERMINATION_GRACE: '5m' });
+  const clock = { aheadMs: 0 };
+  await using keeper = await startKeeperHere({ LASTSCRAPE_TERMINATION_GRACE: '1h' }, clock);
   assert.equal(await keeper.handOver(), '201 kept');
   await keeper.listTargets(1);
-  process.kill(keeper.child.pid, 'SIGTERM');
-  await keeper.waitForLine(/asked to terminate/);
+  keeper.signal();
   assert.match(await keeper.handOver({ name: 'late' }), /^503 the keeper is stopping/);
   assert.equal((await fetch(`${keeper.serveUrl}/-/ready`)).status, 503);
   assert.deepEqual(await readPages(keeper), { 'job-1': TEXT });
-  await until('an empty list', 30_000, async () => (await keeper.listTargets(1)).length === 0 || undefined);
-  assert.equal((await keeper.child.exited).code, 0);
+  assert.equal((await keeper.listTargets(1)).length, 1, 'others may not have asked since it began');
+  clock.aheadMs += 300_000;
+  assert.deepEqual(await keeper.listTargets(1), []);
+  clock.aheadMs += 12_000;
+  assert.equal(await keeper.exited, 0);
   assert.deepEqual(readdirSync(keeper.folder), [], 'what was scraped is gone');
 });
 

@@ -1,7 +1,9 @@
 // A keeper for a test: `lastscrape keep` as its own process, what pods send it, and what Prometheus asks.
 
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { HandOver } from '../../src/decide/keep/targets.ts';
+import { runKeep } from '../../src/keeper/keep.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
@@ -50,6 +52,26 @@ type Place = {
   readonly command?: readonly string[];
 };
 
+function setEnv(
+  folder: string,
+  ports: readonly [handOver: number, serve: number],
+  more: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return {
+    LASTSCRAPE_KEEPER_FOLDER: folder,
+    LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${ports[0]}`,
+    LASTSCRAPE_KEEPER_SERVE: `127.0.0.1:${ports[1]}`,
+    LASTSCRAPE_KEEPER_AUTH: 'none',
+    ...more,
+  };
+}
+
+const REQUESTS = {
+  handOver: { method: 'POST', path: '/hand-over' },
+  check: { method: 'POST', path: '/hand-over/check' },
+  withdraw: { method: 'DELETE', path: '/hand-over' },
+};
+
 /** Starts its process. `env`: more variables. */
 export async function spawnKeeper(env: Readonly<Record<string, string>>, at: Place) {
   const folder = at.folder ?? join(makeFolder(), 'pages');
@@ -57,13 +79,7 @@ export async function spawnKeeper(env: Readonly<Record<string, string>>, at: Pla
   const child = startChild({
     name: 'keeper',
     command: [...(at.wrap ?? []), ...(at.command ?? findPrograms().watcher), 'keep'],
-    env: {
-      LASTSCRAPE_KEEPER_FOLDER: folder,
-      LASTSCRAPE_KEEPER_LISTEN: `127.0.0.1:${ports[0]}`,
-      LASTSCRAPE_KEEPER_SERVE: `127.0.0.1:${ports[1]}`,
-      LASTSCRAPE_KEEPER_AUTH: 'none',
-      ...env,
-    },
+    env: setEnv(folder, ports, env),
     cwd: folder.replace(/\/pages$/, ''),
   });
   return { child, folder, ports };
@@ -72,25 +88,83 @@ export async function spawnKeeper(env: Readonly<Record<string, string>>, at: Pla
 /** Starts a keeper, and waits until it listens. */
 export async function startKeeper(env: Readonly<Record<string, string>> = {}, at: Place = {}) {
   const { child, folder, ports } = await spawnKeeper(env, at);
-  const [handOverPort, servePort] = ports;
   await child.waitForLine(/keeping the pages/, READY_MS);
-  const serveUrl = `http://127.0.0.1:${servePort}`;
   return {
     child,
     folder,
     ports,
+    ...talkTo(ports),
+    waitForLine: (pattern: RegExp) => child.waitForLine(pattern, READY_MS),
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}
+
+/** Runs a keeper in this process, whose clock is ahead by what the test says, and waits until it listens. */
+export async function startKeeperHere(
+  env: Readonly<Record<string, string>>,
+  clock: { readonly aheadMs: number },
+  folder = join(makeFolder(), 'pages'),
+) {
+  const ports = [await closedPort(), await closedPort()] as const;
+  const lines: string[] = [];
+  let signal: () => void = () => {};
+  const exited = runKeep(
+    {
+      env: setEnv(folder, ports, env),
+      argv: [],
+      stdin: () => assert.fail('stdin is not read'),
+      stdout: (text) => lines.push(text),
+      stderr: (text) => lines.push(text),
+      onSignal: (listener) => {
+        signal = () => listener('SIGTERM');
+      },
+      onUncaught: () => {},
+      pid: process.pid,
+      kill: () => assert.fail('no signal'),
+      nodeVersion: process.versions.node,
+      nowMs: () => performance.now() + clock.aheadMs,
+      wallMs: () => Date.now() + clock.aheadMs,
+      cpuMs: () => 0,
+    },
+    undefined,
+  ).then(({ code }) => code);
+  await until(
+    'the keeper',
+    READY_MS,
+    async () => lines.some((line) => line.includes('keeping the pages')) || undefined,
+  );
+  return {
+    folder,
+    lines,
+    exited,
+    ...talkTo(ports),
+    signal: () => signal(),
+    async [Symbol.asyncDispose]() {
+      signal();
+      signal();
+      await exited;
+    },
+  };
+}
+
+/** What pods and Prometheus ask of a keeper at these ports. */
+export function talkTo([handOverPort, servePort]: readonly [handOver: number, serve: number]) {
+  const serveUrl = `http://127.0.0.1:${servePort}`;
+  return {
     handOverUrl: `http://127.0.0.1:${handOverPort}/hand-over`,
     serveUrl,
-    /** Hands over; the status and what was said. */
-    async handOver(sent: Sent = {}): Promise<string> {
+    /** Hands over, asks whether it would be taken, or takes it back; the status and what was said. */
+    async handOver(sent: Sent = {}, what: keyof typeof REQUESTS = 'handOver'): Promise<string> {
       const headers: Record<string, string> = sent.token === undefined ? {} : { authorization: `Bearer ${sent.token}` };
-      const body = new Uint8Array(writeHandOver(sent));
-      const response = await fetch(`http://127.0.0.1:${handOverPort}/hand-over`, { method: 'POST', body, headers });
+      const { method, path } = REQUESTS[what];
+      const bytes = writeHandOver(sent);
+      const body = new Uint8Array(what === 'handOver' ? bytes : bytes.subarray(0, bytes.indexOf(0x0a) + 1));
+      const response = await fetch(`http://127.0.0.1:${handOverPort}${path}`, { method, body, headers });
       return `${response.status} ${(await response.text()).trim()}`;
     },
     /** Asks for targets, as Prometheus does. */
-    async listTargets(refreshSeconds = 1): Promise<readonly Target[]> {
-      const headers = { 'x-prometheus-refresh-interval-seconds': `${refreshSeconds}` };
+    async listTargets(refreshSeconds = 1, more: Readonly<Record<string, string>> = {}): Promise<readonly Target[]> {
+      const headers = { ...more, 'x-prometheus-refresh-interval-seconds': `${refreshSeconds}` };
       return (await fetch(`${serveUrl}/targets`, { headers })).json() as Promise<readonly Target[]>;
     },
     /** Scrapes a path, as Prometheus does. */
@@ -109,13 +183,14 @@ export async function startKeeper(env: Readonly<Record<string, string>> = {}, at
           ?.split(' ')[1],
       );
     },
-    waitForLine: (pattern: RegExp) => child.waitForLine(pattern, READY_MS),
-    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }
 
 /** The pages that are listed, by pod. */
-export async function readPages({ listTargets, scrape }: Keeper): Promise<Readonly<Record<string, string>>> {
+export async function readPages({
+  listTargets,
+  scrape,
+}: Pick<Keeper, 'listTargets' | 'scrape'>): Promise<Readonly<Record<string, string>>> {
   const pages: Record<string, string> = {};
   for (const { labels } of await listTargets()) {
     const { status, text } = await scrape(labels['__metrics_path__'] ?? '');

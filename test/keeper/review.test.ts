@@ -103,12 +103,27 @@ test('prove() asks the API server nothing about what is no token for a keeper', 
         makePodToken('a', 'https://kubernetes.default.svc'),
         long,
       ]) {
-        await assert.rejects(review.prove(token), isRefusal('unproven', /audience "lastscrape"/), token);
+        await assert.rejects(review.prove(token), isRefusal('anonymous', /audience "lastscrape"/), token);
       }
       assert.deepEqual(await review.prove(makePodToken('a', 'lastscrape')), POD);
       assert.equal(api.requests.length, 1);
     },
   );
+});
+
+test('prove() asks about several pods at a time, and again over the same connections', { skip }, async () => {
+  const waiting: (() => void)[] = [];
+  const answer = (_: string, response: ServerResponse) => {
+    waiting.push(() => answerCreated(response, writeReview()));
+    if (waiting.length === 4) for (const each of waiting.splice(0)) each();
+  };
+  await withReview(answer, async (review, api) => {
+    for (const round of ['a', 'b']) {
+      const tokens = [0, 1, 2, 3].map((index) => makePodToken(`${round}${index}`));
+      assert.deepEqual(await Promise.all(tokens.map(review.prove)), [POD, POD, POD, POD]);
+    }
+    assert.equal(api.connectionsCount(), 4);
+  });
 });
 
 const UNPROVEN: readonly (readonly [name: string, body: string])[] = [

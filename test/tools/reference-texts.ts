@@ -103,6 +103,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   thresholdsNotJudged: '`by` says what cut it short. Run it again.',
   thresholdFailed: 'Or [it could not be judged](verdict.md#what-cannot-be-judged).',
   toldFileUnusable: 'It is missing, unreadable for the UID, or has a bad line.',
+  handOverStays: 'They may be scraped beside the new numbers.',
   handOverFailed: '`why` quotes the keeper. Nothing is lost.',
   pushFailed: '`why` quotes the receiver: see [push](push.md#what-can-go-wrong).',
   webhookFailed: null,

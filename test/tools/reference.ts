@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listVariables } from '../../src/config/config.ts';
+import { KEEP_VARIABLES } from '../../src/config/keep-variables.ts';
 import { MESSAGES, type MessageId } from '../../src/decide/messages.ts';
 import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
@@ -35,6 +36,9 @@ export function writeParts(): Readonly<Record<string, readonly string[]>> {
       const otherwise = defaultOtherwise === undefined ? '' : ` (${defaultOtherwise})`;
       return `**\`${name}\`**, default \`${value}\`${otherwise}: ${meaning}`;
     }),
+    'keeper variables': KEEP_VARIABLES.map(
+      ({ name, default: value, meaning }) => `**\`${name}\`**, default \`${value}\`: ${meaning}`,
+    ),
     conditions: KINDS.conditions.map(({ usage, meaning }) => `\`${usage}\`: ${meaning}`),
     targets: [
       '`PRESET[:PORT[:SERVICE_PORT]]`: a program that is known by name: [presets](#presets)',

@@ -22,24 +22,38 @@ const ANSWERED_REFRESHES = 2;
 /** A Prometheus that has been silent for more of its refreshes is gone. */
 const LIVING_REFRESHES = 2.5;
 
-/** Every Prometheus that asks for targets, and how often each does, by its id. */
-export type Discovery = { readonly askers: FrontFacts; readonly refreshesMs: ReadonlyMap<number, number> };
+/** Every Prometheus that has asked for targets since the keeper began, and how often each does, by its id. */
+export type Discovery = {
+  readonly sinceMs: number;
+  readonly askers: FrontFacts;
+  readonly refreshesMs: ReadonlyMap<number, number>;
+};
 
-export const NO_DISCOVERY: Discovery = { askers: NO_SCRAPERS, refreshesMs: new Map() };
+/** Nobody has asked yet. */
+export function beginDiscovery(nowMs: number): Discovery {
+  return { sinceMs: nowMs, askers: NO_SCRAPERS, refreshesMs: new Map() };
+}
 
 /** After a request for targets. `refreshMs`: from its header; null without one. */
 export function addDiscovery(before: Discovery, request: ScraperRequest, refreshMs: number | null): Discovery {
   const { front: askers, scraper } = addRequest(before.askers, request);
   const known = askers.scrapers.map(({ id }) => [id, before.refreshesMs.get(id) ?? REFRESH_DEFAULT_MS] as const);
   const usedMs = Math.min(refreshMs ?? REFRESH_DEFAULT_MS, REFRESH_MAX_MS);
-  return { askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
+  return { ...before, askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
 }
 
-/** Who still asks for targets: how many of each name, and the longest refresh. */
-export type Living = { readonly counts: ReadonlyMap<string, number>; readonly refreshMs: number };
+/**
+ * Who still asks for targets: how many of each name, and the longest refresh. `areAll`: the keeper has run
+ * for so long that others would have asked too.
+ */
+export type Living = {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly refreshMs: number;
+  readonly areAll: boolean;
+};
 
 /** Those that have asked lately. */
-export function findLivingAskers({ askers, refreshesMs }: Discovery, nowMs: number): Living {
+export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, nowMs: number): Living {
   const counts = new Map<string, number>();
   let refreshMs = 0;
   for (const { id, lastAtMs, ...client } of askers.scrapers) {
@@ -49,7 +63,7 @@ export function findLivingAskers({ askers, refreshesMs }: Discovery, nowMs: numb
     counts.set(name, (counts.get(name) ?? 0) + 1);
     refreshMs = Math.max(refreshMs, ownMs);
   }
-  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS };
+  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - sinceMs >= OTHERS_MAX_MS };
 }
 
 /** By what a request for targets and a scrape are of the same Prometheus. */
@@ -91,13 +105,13 @@ export function advancePage(
 
 function findEnd(
   { sinceMs, takes }: Extract<PageLife, { readonly kind: 'listed' }>,
-  { counts }: Living,
+  { counts, areAll }: Living,
   nowMs: number,
   minMs: number,
 ): PageEnd | null {
   const listedMs = nowMs - sinceMs;
   if (takes.size === 0) return listedMs >= LISTED_MAX_MS ? 'expired' : null;
-  const isByAll = counts.size > 0 && [...counts].every(([name, count]) => (takes.get(name) ?? 0) >= count);
+  const isByAll = areAll && counts.size > 0 && [...counts].every(([name, count]) => (takes.get(name) ?? 0) >= count);
   return listedMs >= (isByAll ? minMs : OTHERS_MAX_MS) ? 'taken' : null;
 }
 
@@ -110,77 +124,88 @@ export const FORMATS_MAX_COUNT = 8;
 /** Names, labels and annotations of a pod; all of those that are kept are in memory. */
 export const HEAD_MAX_BYTES = 16_384;
 const HEADS_MAX_BYTES = 16 * 1024 * 1024;
+/** Pages of a metric each line pack to a tenth or less; what would unpack to much more is a trap. */
+const UNPACKED_FACTOR = 16;
 /** No namespace may take more than this part of the room from the others. */
 const NAMESPACE_SHARE = 0.5;
+/** Files that cannot be read back are kept for a person, within this part of the room. */
+export const CORRUPT_SHARE = 1 / 16;
 /** Hand-overs of a namespace: so many at once, and so many a second after that. */
 const BURST_COUNT = 1_200;
 const PER_SECOND = 20;
 
-/** What is taken up, in all and by each namespace. `burstCount`: what it may still hand over at `atMs`. */
-export type Room = Taken & {
-  readonly namespaces: ReadonlyMap<string, Taken & { readonly burstCount: number; readonly atMs: number }>;
-};
-/** Pages, bytes of their files, and of what is in memory of them. */
-export type Taken = { readonly pagesCount: number; readonly sizeBytes: number; readonly headBytes: number };
+/** Pages, bytes of their files, of these unpacked, and of what is in memory of them. */
+export type Taken = Readonly<Record<'pagesCount' | 'sizeBytes' | 'plainBytes' | 'headBytes', number>>;
 
-export const NOTHING_TAKEN: Taken = { pagesCount: 0, sizeBytes: 0, headBytes: 0 };
-export const EMPTY_ROOM: Room = { ...NOTHING_TAKEN, namespaces: new Map() };
+export const NOTHING_TAKEN: Taken = { pagesCount: 0, sizeBytes: 0, plainBytes: 0, headBytes: 0 };
 
-/** The room once this is added, or taken away where negative. */
-export function addToRoom(room: Room, namespace: string, more: Taken, nowMs: number): Room {
-  const own = findOwn(room, namespace, nowMs);
-  const namespaces = new Map([...room.namespaces, [namespace, { ...own, ...add(own, more) }]]);
-  // A namespace without a page that handed nothing over lately is forgotten: there may be any number.
-  if (own.pagesCount + more.pagesCount === 0 && own.burstCount >= BURST_COUNT) namespaces.delete(namespace);
-  return { ...add(room, more), namespaces };
+/** What a namespace takes up, and how many hand-overs it may still begin at `atMs`. */
+type Share = { readonly taken: Taken; readonly burstCount: number; readonly atMs: number };
+
+/** What is taken up, by pages and by hand-overs under way: in all, and by each namespace. */
+export type Room = { readonly taken: Taken; readonly shares: ReadonlyMap<string, Share> };
+
+export const EMPTY_ROOM: Room = { taken: NOTHING_TAKEN, shares: new Map() };
+
+/** What a namespace takes up from now on, in place of something; NOTHING_TAKEN where left out. */
+export type RoomChange = { readonly namespace: string; readonly from?: Taken; readonly to?: Taken };
+
+/** The room after that. */
+export function changeRoom(room: Room, { namespace, from, to }: RoomChange): Room {
+  const own = room.shares.get(namespace) ?? { taken: NOTHING_TAKEN, burstCount: BURST_COUNT, atMs: 0 };
+  const shares = new Map([...room.shares, [namespace, { ...own, taken: replace(own.taken, from, to) }]]);
+  return { taken: replace(room.taken, from, to), shares };
 }
 
-/** The room after one more hand-over of a namespace was begun, or why there must be none. */
-export function countHandOver(room: Room, namespace: string, nowMs: number): Room | Refusal {
-  const own = findOwn(room, namespace, nowMs);
-  if (own.burstCount < 1) return 'tooOften';
-  const less = { ...own, burstCount: own.burstCount - 1 };
-  return { ...room, namespaces: new Map([...room.namespaces, [namespace, less]]) };
-}
-
-/** Why there is no room for this; null: there is. `replaced`: what the pod handed over before. */
+/** Why that must not be; null: it may. `replaced`: what goes once it has come, so that it does not count. */
 export function judgeRoom(
-  room: Room,
-  { namespace, more, replaced }: { readonly namespace: string; readonly more: Taken; readonly replaced: Taken },
-  limits: KeepLimits,
+  { taken, shares }: Room,
+  { namespace, from, to }: RoomChange,
+  replaced: Taken,
+  { maxPages, maxBytes }: KeepLimits,
 ): Refusal | null {
-  const isWithin = (taken: Taken, share: number) => {
-    const next = add(taken, subtract(more, replaced));
-    return (
-      next.pagesCount <= limits.maxPages * share &&
-      next.sizeBytes <= limits.maxBytes * share &&
-      next.headBytes <= HEADS_MAX_BYTES * share
-    );
+  const most: Taken = {
+    pagesCount: maxPages,
+    sizeBytes: maxBytes * (1 - CORRUPT_SHARE),
+    plainBytes: maxBytes * UNPACKED_FACTOR,
+    headBytes: HEADS_MAX_BYTES,
   };
-  if (!isWithin(room, 1)) return 'full';
-  return isWithin(room.namespaces.get(namespace) ?? NOTHING_TAKEN, NAMESPACE_SHARE) ? null : 'namespaceFull';
+  const isWithin = (now: Taken, share: number) => {
+    const next = replace(replace(now, from, to), replaced);
+    return KEYS.every((key) => next[key] <= most[key] * share);
+  };
+  if (!isWithin(taken, 1)) return 'full';
+  return isWithin(shares.get(namespace)?.taken ?? NOTHING_TAKEN, NAMESPACE_SHARE) ? null : 'namespaceFull';
 }
 
-function findOwn(room: Room, namespace: string, nowMs: number) {
-  const own = room.namespaces.get(namespace) ?? { ...NOTHING_TAKEN, burstCount: BURST_COUNT, atMs: nowMs };
-  const gained = (PER_SECOND * Math.max(0, nowMs - own.atMs)) / 1000;
-  return { ...own, burstCount: Math.min(BURST_COUNT, own.burstCount + gained), atMs: nowMs };
+/** The room after a namespace has begun one more hand-over, or why it must not. */
+export function countHandOver(room: Room, namespace: string, nowMs: number): Room | Refusal {
+  const own = room.shares.get(namespace);
+  const burstCount = findBurst(own, nowMs);
+  if (burstCount < 1) return 'tooOften';
+  const share: Share = { taken: own?.taken ?? NOTHING_TAKEN, burstCount: burstCount - 1, atMs: nowMs };
+  return { ...room, shares: new Map([...room.shares, [namespace, share]]) };
 }
 
-/** What is left of it. */
-export function subtract(one: Taken, other: Taken): Taken {
-  return add(one, {
-    pagesCount: -other.pagesCount,
-    sizeBytes: -other.sizeBytes,
-    headBytes: -other.headBytes,
-  });
+/** Forgets namespaces that have no page, and could begin all hand-overs at once: there may be any number. */
+export function sweepRoom(room: Room, nowMs: number): Room {
+  const isIdle = (share: Share) => share.taken.pagesCount === 0 && findBurst(share, nowMs) === BURST_COUNT;
+  return { ...room, shares: new Map([...room.shares].filter(([, share]) => !isIdle(share))) };
 }
 
-function add(one: Taken, other: Taken): Taken {
+function findBurst(share: Share | undefined, nowMs: number): number {
+  if (share === undefined) return BURST_COUNT;
+  return Math.min(BURST_COUNT, share.burstCount + (PER_SECOND * Math.max(0, nowMs - share.atMs)) / 1000);
+}
+
+const KEYS = ['pagesCount', 'sizeBytes', 'plainBytes', 'headBytes'] as const;
+
+function replace(now: Taken, from: Taken = NOTHING_TAKEN, to: Taken = NOTHING_TAKEN): Taken {
   return {
-    pagesCount: one.pagesCount + other.pagesCount,
-    sizeBytes: one.sizeBytes + other.sizeBytes,
-    headBytes: one.headBytes + other.headBytes,
+    pagesCount: now.pagesCount - from.pagesCount + to.pagesCount,
+    sizeBytes: now.sizeBytes - from.sizeBytes + to.sizeBytes,
+    plainBytes: now.plainBytes - from.plainBytes + to.plainBytes,
+    headBytes: now.headBytes - from.headBytes + to.headBytes,
   };
 }
 
@@ -193,6 +218,7 @@ export const REFUSALS = {
   tooOften: [429, 'this namespace hands over too often'],
   tooLarge: [413, 'the page is too large'],
   unreadable: [400, 'the hand-over cannot be read'],
+  anonymous: [401, 'there is no token for a keeper'],
   unproven: [401, 'the token does not prove which pod this is'],
   otherAddress: [403, "the connection does not come from the pod's own address"],
   unchecked: [503, 'the token cannot be checked now'],
@@ -204,22 +230,16 @@ export type Refusal = keyof typeof REFUSALS;
 export type PageFormat = { readonly accept: string; readonly contentType: string; readonly sizeBytes: number };
 
 /**
- * Which format a scrape gets, and how many bytes stand before it: the one that this scraper got from the pod,
- * else the richest it takes. `formats`: at least one.
+ * The index of the format that a scrape gets: the one that this scraper got from the pod, else the richest it
+ * takes. `formats`: at least one.
  */
-export function chooseFormat(
-  formats: readonly PageFormat[],
-  accept: string,
-): { readonly format: PageFormat; readonly fromBytes: number } {
+export function chooseFormat(formats: readonly PageFormat[], accept: string): number {
   const find = (type: string) => formats.findIndex(({ contentType }) => contentType.startsWith(type));
   const wanted = [
     formats.findIndex((each) => each.accept === accept),
     takesFormat(accept, 'protobuf') ? find('application/vnd.google.protobuf') : -1,
     takesFormat(accept, 'openMetrics') ? find('application/openmetrics-text') : -1,
     find('text/plain'),
-  ].find((index) => index >= 0);
-  const index = wanted ?? 0;
-  const format = formats[index];
-  if (format === undefined) throw new Error('Bug: a page without a format');
-  return { format, fromBytes: formats.slice(0, index).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+  ];
+  return wanted.find((index) => index >= 0) ?? 0;
 }

@@ -3,7 +3,17 @@
 
 import { cut } from '../../base/text.ts';
 import { findWatchEnd, type Policy, toSeconds } from '../model.ts';
-import type { Facts, HandOverDecision, HandOverEvent, Holding, HoldState, WatchDecision } from '../state.ts';
+import type {
+  Decision,
+  Facts,
+  HandOverDecision,
+  HandOverEffect,
+  HandOverEvent,
+  Holding,
+  HoldState,
+  WatchDecision,
+  WatchState,
+} from '../state.ts';
 import { awaitsHandOver, buildObserve } from './pace.ts';
 
 /** A keeper answers within milliseconds; what is lost to one that hangs must be little beside a hold. */
@@ -18,19 +28,35 @@ export function isHandOverDue({ facts, phase }: HoldState, policy: Policy): bool
 }
 
 /** Hands over at `nowMs`. */
-export function beginHandOver(facts: Facts, phase: Holding, nowMs: number, { limits }: Policy): HandOverDecision {
-  const next = { sinceMs: nowMs, untilMs: nowMs + HAND_OVER_MAX_MS, graceMs: findWatchEnd(0, limits) };
-  return { kind: 'handingOver', state: { facts, phase }, log: [], next: { kind: 'handOver', ...next } };
+export function beginHandOver(facts: Facts, phase: Holding, nowMs: number, policy: Policy): HandOverDecision {
+  return { kind: 'handingOver', state: { facts, phase }, log: [], next: buildEffect('handOver', nowMs, policy) };
 }
 
-/** Observes at once: the hold is over, or goes on as if nothing had been tried. */
+function buildEffect(kind: HandOverEffect['kind'], nowMs: number, { limits }: Policy): HandOverEffect {
+  return { kind, sinceMs: nowMs, untilMs: nowMs + HAND_OVER_MAX_MS, graceMs: findWatchEnd(0, limits) };
+}
+
+/** Main runs again: what a keeper has would be scraped beside the numbers that the pod shows now. */
+export function withdrawFirst(decision: Decision, { handOver }: Holding, nowMs: number, policy: Policy): Decision {
+  const isKept = handOver?.result === 'accepted' && policy.handOver?.kind === 'keeper';
+  if (!isKept || decision.kind !== 'watching') return decision;
+  const { state, log } = decision;
+  return { kind: 'handingOver', state, log, next: buildEffect('withdraw', nowMs, policy) };
+}
+
+/** Observes at once: the hold is over, or goes on as if nothing had been tried; or main is watched on. */
 export function decideHandedOver(
-  { facts, phase }: HoldState,
+  { facts, phase }: WatchState,
   { atMs, sinceMs, result }: HandOverEvent,
   policy: Policy,
 ): WatchDecision {
   const to = String(policy.handOver?.to);
   const seconds = toSeconds(atMs - sinceMs, 1);
+  if (phase.kind !== 'holding') {
+    const state: WatchState = { facts, phase };
+    const stays = result.kind === 'failed' ? [{ id: 'handOverStays' as const, fields: { to, why: result.why } }] : [];
+    return { kind: 'watching', state, log: stays, next: buildObserve(state, atMs, atMs, policy) };
+  }
   const why = result.kind === 'failed' ? { why: cut(result.why, WHY_MAX_LENGTH) } : {};
   const isAccepted = result.kind === 'accepted';
   const state: HoldState = {
@@ -42,6 +68,7 @@ export function decideHandedOver(
     },
   };
   const id = isAccepted ? 'handedOver' : 'handOverFailed';
-  const fields = { to, seconds, ...(result.kind === 'failed' && { why: result.why }) };
+  const leftOut = isAccepted && result.leftOutCount ? { annotationsLeftOut: result.leftOutCount } : {};
+  const fields = { to, seconds, ...(result.kind === 'failed' && { why: result.why }), ...leftOut };
   return { kind: 'watching', state, log: [{ id, fields }], next: buildObserve(state, atMs, atMs, policy) };
 }

@@ -33,6 +33,7 @@ import {
   SIGNAL_SEEN,
 } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
+import { withdrawFirst } from './hand-over.ts';
 import {
   countTurnout,
   describeEnd,
@@ -244,7 +245,7 @@ function decideHolding(turn: Turn, before: Holding): Decision {
   const { observation, evidence } = turn;
   if (evidence.isAlive && before.because !== 'runTimeout') {
     log(turn, 'mainRunningAgain', { seen: evidence.text });
-    return runOn(turn, JUST_RUNNING);
+    return withdrawFirst(runOn(turn, JUST_RUNNING), before, observation.atMs, turn.policy);
   }
   const seen = advanceSinceEnd(before, observation, turn.before.history);
   return holdOn(turn, { ...before, ...seen, goneSinceMs: advanceGone(before.goneSinceMs, turn) });

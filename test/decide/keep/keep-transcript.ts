@@ -4,9 +4,9 @@ import {
   addDiscovery,
   addTake,
   advancePage,
+  beginDiscovery,
   beginPage,
   findLivingAskers,
-  NO_DISCOVERY,
   nameClient,
   type PageLife,
 } from '../../../src/decide/keep/keep.ts';
@@ -14,7 +14,7 @@ import {
 /** The transcript with its decisions written again. */
 export function playKeeper(text: string): string {
   const pages = new Map<string, PageLife>();
-  let discovery = NO_DISCOVERY;
+  let discovery = beginDiscovery(Number.NEGATIVE_INFINITY);
   let isStopping = false;
   const out: string[] = [];
   for (const line of text.split('\n')) {
@@ -27,6 +27,7 @@ export function playKeeper(text: string): string {
     const [time = '', what = '', name = '', by = ''] = line.slice(1).trim().split(/\s+/);
     const nowMs = Number(/^(\d+)s$/.exec(time)?.[1]) * 1000;
     if (what === 'page') pages.set(name, beginPage(nowMs));
+    if (what === 'start') discovery = beginDiscovery(nowMs);
     if (what === 'stop') isStopping = true;
     if (what === 'asks') {
       const refreshMs = by === '' ? null : Number(/^refresh=(\d+)s$/.exec(by)?.[1]) * 1000;

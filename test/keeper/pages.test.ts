@@ -1,0 +1,138 @@
+// The keeper's pages over a real folder, at moments that a process cannot be caught in.
+
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openPages, PAGE_PATH } from '../../src/keeper/pages.ts';
+import { openStore, type Store } from '../../src/keeper/store.ts';
+import { decompress } from '../../src/snapshot/packing.ts';
+import { makeFolder } from '../support/folder.ts';
+import { TEXT, writeHandOver } from './keeper.ts';
+
+const SCRAPER = { address: '10.0.0.9', agent: 'Prometheus', connection: 1, openConnections: [] };
+const LIMITS = { maxBytes: 16_000_000, maxPages: 100 };
+
+/** Pages in a new folder, at a clock of the test's; `change`: what is put in place of the store. */
+async function openKept(change: (store: Store) => Partial<Store> = () => ({}), folder = makeFolder()) {
+  const clock = { nowMs: 0 };
+  const lines: string[] = [];
+  const store = await openStore(folder);
+  const pages = await openPages({
+    store: { ...store, ...change(store) },
+    limits: LIMITS,
+    clock: { nowMs: () => clock.nowMs, after: () => () => {} },
+    wallMs: () => clock.nowMs,
+    log: ({ id, fields }) => lines.push(`${id} ${JSON.stringify(fields)}`),
+  });
+  const body = async function* (bytes: Uint8Array) {
+    yield bytes;
+  };
+  const from = { proven: null, address: '10.0.0.1', gone: new AbortController().signal };
+  return {
+    clock,
+    folder,
+    lines,
+    pages,
+    handOver: (name = 'job-1', page = TEXT) =>
+      pages.take({ ...from, body: body(writeHandOver({ name, pages: [page] })) }),
+    keys(): readonly string[] {
+      const listed = pages.listTargets({ ...SCRAPER, startedAtMs: clock.nowMs }, 15_000);
+      return listed.map(({ labels }) => JSON.parse(labels.toString())['__metrics_path__'].slice(PAGE_PATH.length));
+    },
+    async read(key: string): Promise<string | null> {
+      const found = await pages.open(key, '');
+      if (found === null) return null;
+      const pieces: Uint8Array[] = [];
+      for await (const piece of decompress(found.page.read(found.index))) pieces.push(piece);
+      await found.page.close();
+      return Buffer.concat(pieces).toString();
+    },
+  };
+}
+
+test('a page is there that was taken while the one before it, of the same pod, was being forgotten', async () => {
+  let onPlaced = () => {};
+  const kept = await openKept((store) => ({
+    async write(...parts) {
+      const written = await store.write(...parts);
+      const place = async () => {
+        await written.place();
+        onPlaced();
+      };
+      return { ...written, place };
+    },
+  }));
+  kept.clock.nowMs = 300_000;
+  await kept.handOver('job-1', 'old 1\n');
+  const [key = ''] = kept.keys();
+  kept.pages.addTake(key, { ...SCRAPER, startedAtMs: kept.clock.nowMs });
+  kept.clock.nowMs += 60_000;
+  assert.deepEqual(kept.keys(), []);
+  // The old page's time ends right after the new file has come into its place.
+  onPlaced = () => {
+    kept.clock.nowMs += 300_000;
+    kept.pages.advance();
+  };
+  await kept.handOver('job-1', 'new 1\n');
+  // What was to be removed is by now.
+  await kept.handOver('job-2');
+  assert.equal(await kept.read(key), 'new 1\n');
+});
+
+test('a page that cannot be read for a while stays listed, and is read once it can', async () => {
+  let isFailing = true;
+  const kept = await openKept((store) => ({
+    async open(...parts) {
+      if (isFailing) throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+      return store.open(...parts);
+    },
+  }));
+  await kept.handOver();
+  const [key = ''] = kept.keys();
+  await assert.rejects(kept.read(key), /EMFILE/);
+  assert.deepEqual(kept.keys(), [key]);
+  isFailing = false;
+  assert.equal(await kept.read(key), TEXT);
+  assert.equal(kept.pages.count().corrupt_total, 0);
+});
+
+test('a hand-over whose sync fails once the file is in place is refused, and is not there after a restart', async () => {
+  const kept = await openKept();
+  await kept.handOver('job-1', 'old 1\n');
+  const handle = await open(kept.folder, 'r');
+  const prototype: Pick<FileHandle, 'sync'> = Object.getPrototypeOf(handle);
+  const { sync } = prototype;
+  await handle.close();
+  prototype.sync = async function (this: FileHandle) {
+    if ((await this.stat()).isDirectory()) throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+    return sync.call(this);
+  };
+  try {
+    await assert.rejects(kept.handOver('job-1', 'new 1\n'), /EIO/);
+    await assert.rejects(kept.handOver('job-2'), /EIO/);
+  } finally {
+    prototype.sync = sync;
+  }
+  assert.deepEqual(readdirSync(kept.folder), []);
+  assert.deepEqual(kept.keys(), []);
+  assert.deepEqual(kept.pages.count().bytes, 0);
+});
+
+test('what cannot be read back is kept aside, within a sixteenth of the bytes', async () => {
+  const kept = await openKept();
+  const large = Array.from({ length: 70_000 }, (_, index) => `a${index} ${Math.random()}\n`).join('');
+  for (const name of ['a', 'b', 'c']) await kept.handOver(name, large);
+  const sizeBytes = Number(kept.pages.count().bytes) / 3;
+  assert.ok(sizeBytes < 1_000_000 && sizeBytes * 2 > 1_000_000, `${sizeBytes}: one fits, two do not`);
+  const list = () => readdirSync(kept.folder).filter((name) => name.endsWith('.corrupt'));
+  for (const key of kept.keys()) {
+    await using handle = await open(join(kept.folder, `${key}.page`), 'r+');
+    await handle.write('x', 100);
+    await assert.rejects(kept.read(key), /the checksum of page 1 is wrong/);
+    assert.deepEqual(list(), [`${key}.page.corrupt`], 'the newest');
+  }
+  assert.equal(kept.pages.count().corrupt_total, 3);
+  assert.equal(kept.pages.count().bytes, 0);
+});

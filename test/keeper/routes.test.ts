@@ -1,0 +1,137 @@
+// The keeper's ports, with pods that prove who they are: who comes when many do, and what counts as refused.
+
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { test } from 'node:test';
+import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
+import { openPages } from '../../src/keeper/pages.ts';
+import { Refused } from '../../src/keeper/request.ts';
+import { closeServers, openHandOverServer } from '../../src/keeper/routes.ts';
+import { openStore } from '../../src/keeper/store.ts';
+import { makeFolder } from '../support/folder.ts';
+import { until, writeHandOver } from './keeper.ts';
+
+/** Many hours. */
+const PATIENT = { requestMs: 3_600_000, requestCheckMs: 3_600_000 };
+const LIMITS = { maxBytes: 256_000_000, maxPages: 10_000 };
+
+/** A server for pods, whose token is `NAMESPACE.NAME`; `onProve` may take its time. */
+async function openServer(onProve: () => Promise<void> = async () => {}) {
+  const folder = makeFolder();
+  const clock = SYSTEM_CLOCK;
+  const lines: unknown[] = [];
+  const log = (entry: unknown) => void lines.push(entry);
+  const pages = await openPages({ store: await openStore(folder), limits: LIMITS, clock, wallMs: Date.now, log });
+  async function prove(token: string) {
+    const [namespace = '', name = ''] = token.split('.');
+    if (token === '') throw new Refused('anonymous');
+    if (name === '') throw new Refused('unproven');
+    await onProve();
+    return { namespace, name, uid: `uid-${name}`, node: '' };
+  }
+  const server = openHandOverServer({ pages, limits: LIMITS, clock, prove, log }, PATIENT);
+  assert.equal(await server.listen('127.0.0.1', 0), null);
+  const { port } = server.http.address() as AddressInfo;
+  return {
+    folder,
+    pages,
+    refused: server.refused,
+    lines,
+    /** Sends from that address of this machine; the status. */
+    send(token: string, { from = '127.0.0.1', method = 'POST', path = '/hand-over', body = writeHandOver({}) } = {}) {
+      return new Promise<number>((resolve, reject) => {
+        const sent = request({ port, host: '127.0.0.1', localAddress: from, method, path });
+        if (token !== '') sent.setHeader('authorization', `Bearer ${token}`);
+        sent.setHeader('content-length', body.length);
+        sent.on('error', reject);
+        sent.on('response', (response) => {
+          response.resume();
+          response.on('end', () => resolve(response.statusCode ?? 0));
+        });
+        sent.end(body);
+      });
+    },
+    /** Begins a hand-over from that address which never ends. */
+    stall(token: string, from: string): void {
+      const body = writeHandOver({});
+      const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+      socket.on('error', () => {});
+      const head = `Host: k\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`;
+      socket.write(`POST /hand-over HTTP/1.1\r\n${head}`);
+      socket.write(body.subarray(0, body.length - 1));
+    },
+    [Symbol.asyncDispose]: () => closeServers([server]),
+  };
+}
+
+test('300 pods that end at once are all taken, and few tokens are checked at a time', async () => {
+  const proving = { count: 0, most: 0 };
+  const eight = Promise.withResolvers<void>();
+  await using server = await openServer(async () => {
+    proving.count++;
+    proving.most = Math.max(proving.most, proving.count);
+    if (proving.count === 8) eight.resolve();
+    await eight.promise;
+    proving.count--;
+  });
+  const addresses = Array.from(
+    { length: 300 },
+    (_, index) => `127.0.${1 + Math.floor(index / 200)}.${1 + (index % 200)}`,
+  );
+  const statuses = await Promise.all(addresses.map((from, index) => server.send(`shop.job-${index}`, { from })));
+  assert.deepEqual(
+    statuses.filter((status) => status !== 201),
+    [],
+  );
+  assert.equal(proving.most, 8);
+});
+
+test('slow requests of one namespace keep no other from its hand-over, from however many addresses', async () => {
+  await using server = await openServer();
+  const countUnfinished = () => readdirSync(server.folder).filter((name) => name.endsWith('.tmp')).length;
+  for (let pod = 1; pod <= 12; pod++) server.stall(`slow.pod-${pod}`, `127.0.0.${pod + 1}`);
+  await until('slow hand-overs', 30_000, async () => countUnfinished() >= 4 || undefined);
+  assert.equal(await server.send('shop.job-1'), 201);
+  assert.equal(countUnfinished(), 4, 'they are still under way');
+});
+
+test('what is refused counts where a pod then holds: no check, and nobody without a token', async () => {
+  await using server = await openServer();
+  const wrong = Buffer.from('{}\n');
+  assert.equal(await server.send(''), 401);
+  assert.equal(await server.send('shop.job-1', { path: '/hand-over/check', body: wrong }), 400);
+  assert.equal(await server.send('shop.job-1', { method: 'DELETE', body: wrong }), 400);
+  assert.deepEqual([server.refused, server.lines], [{}, []]);
+  assert.equal(await server.send('shop'), 401);
+  assert.equal(await server.send('shop.job-1', { body: wrong }), 400);
+  assert.deepEqual(server.refused, { unproven: 1, unreadable: 1 });
+  assert.equal(server.lines.length, 2);
+});
+
+test('a hand-over under way when the keeper is asked to stop is refused as that', async () => {
+  const ready = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  await using server = await openServer(async () => {
+    ready.resolve();
+    await stopped.promise;
+  });
+  const status = server.send('shop.job-1');
+  await ready.promise;
+  server.pages.stop();
+  stopped.resolve();
+  assert.equal(await status, 503);
+  assert.deepEqual(server.refused, { stopping: 1 });
+  assert.deepEqual(readdirSync(server.folder), []);
+});
+
+test('a pod takes back its own page only, whatever it says of itself', async () => {
+  await using server = await openServer();
+  assert.equal(await server.send('shop.job-1'), 201);
+  const body = Buffer.from(`${writeHandOver({}).toString().split('\n')[0]}\n`);
+  assert.equal(await server.send('other.job-1', { method: 'DELETE', body }), 200);
+  assert.equal(server.pages.count().pages, 1);
+  assert.equal(await server.send('shop.job-1', { method: 'DELETE', body }), 200);
+  assert.equal(server.pages.count().pages, 0);
+});

@@ -1,0 +1,86 @@
+// A keeper at work for a minute, as the budget has it: pods that hand over, and two Prometheus.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { readCost, readCpuSeconds } from '../bench/process-cost.ts';
+import type { Keeper } from './keeper.ts';
+
+/** What that minute cost: share of a core, scrapes, the pages listed at its end, the most anonymous memory. */
+export type Work = Readonly<Record<'cores' | 'scrapesCount' | 'listedCount' | 'anonymousBytes', number>>;
+
+const HAND_OVERS_A_MINUTE = 1_000;
+const REPLICAS_COUNT = 2;
+const SCRAPED_EVERY_MS = 15_000;
+/** Until as many pages leave the list as come to it. */
+const SETTLE_MS = 90_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * Pods hand over, and each of two Prometheus asks for targets and scrapes all of them every 15 s, as it does at
+ * moments that its targets' names spread over that time.
+ */
+export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
+  const { pid } = keeper.child;
+  const startedAtMs = performance.now();
+  const endAtMs = startedAtMs + SETTLE_MS + MINUTE_MS;
+  let [scrapesCount, anonymousBytes] = [0, 0];
+  async function handOverOn(): Promise<void> {
+    for (let number = 0; performance.now() < endAtMs; number++) {
+      void handOverOne(keeper, page, number);
+      await delay(Math.max(1, startedAtMs + ((number + 1) * MINUTE_MS) / HAND_OVERS_A_MINUTE - performance.now()));
+    }
+  }
+  async function scrapeOn(replica: number): Promise<void> {
+    const agent = { 'user-agent': `Prometheus/3.0.${replica}` };
+    const headers = { ...agent, 'accept-encoding': 'gzip', 'x-prometheus-scrape-timeout-seconds': '10' };
+    let paths: readonly string[] = [];
+    let askedAtMs = Number.NEGATIVE_INFINITY;
+    const scrapedAtMs = new Map<string, number>();
+    for (; performance.now() < endAtMs; await delay(50)) {
+      const nowMs = performance.now();
+      if (nowMs - askedAtMs >= SCRAPED_EVERY_MS) {
+        askedAtMs = nowMs;
+        paths = (await keeper.listTargets(SCRAPED_EVERY_MS / 1000, agent)).map(
+          ({ labels }) => labels['__metrics_path__'] ?? '',
+        );
+      }
+      const due = paths.filter((path) => {
+        const offsetMs = Number.parseInt(path.slice(-6), 16) % SCRAPED_EVERY_MS;
+        const turn = Math.floor((nowMs + offsetMs) / SCRAPED_EVERY_MS);
+        if (scrapedAtMs.get(path) === turn) return false;
+        scrapedAtMs.set(path, turn);
+        return true;
+      });
+      await Promise.all(
+        due.map(async (path) => {
+          const response = await fetch(keeper.serveUrl + path, { headers });
+          if ((await response.text()) !== page) throw new Error(`Cannot scrape a kept page: ${response.status}`);
+          scrapesCount++;
+        }),
+      );
+    }
+  }
+  const working = Promise.all([handOverOn(), ...Array.from({ length: REPLICAS_COUNT }, (_, index) => scrapeOn(index))]);
+  await Promise.race([working, delay(SETTLE_MS)]);
+  const before = { cpuSeconds: readCpuSeconds(pid), scrapesCount };
+  const watching = setInterval(() => {
+    anonymousBytes = Math.max(anonymousBytes, readCost(pid).anonymousBytes);
+  }, 100);
+  await working;
+  clearInterval(watching);
+  return {
+    cores: (readCpuSeconds(pid) - before.cpuSeconds) / (MINUTE_MS / 1000),
+    scrapesCount: scrapesCount - before.scrapesCount,
+    listedCount: await keeper.metric('pages_listed'),
+    anonymousBytes,
+  };
+}
+
+/** Hands one page over, of one of ten namespaces: none is refused for its namespace's rate. */
+export async function handOverOne(keeper: Keeper, page: string, number: number): Promise<void> {
+  const labels = { app: 'shop', team: 'orders', 'batch.kubernetes.io/job-name': `import-${number}` };
+  const name = `import-${number}-x7k2p`;
+  const ids = { namespace: `shop-${number % 10}`, name, uid: `46d35a29-7b27-46e4-943e-${number}` };
+  const pod = { ...ids, ip: '10.1.2.3', node: 'node-1', labels, annotations: { 'prometheus.io/scrape': 'true' } };
+  const answer = await keeper.handOver({ head: { pod }, pages: [page] });
+  if (answer !== '201 kept') throw new Error(`Cannot hand over: ${answer}`);
+}
