@@ -133,14 +133,8 @@ async function describeKeeper(
   const { askKeeper } = await import('../tell/hand-over.ts');
   const target = { ...handOverPort, port: front.port };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(KEEPER_TIMEOUT_MS)]);
-  const result = await askKeeper({
-    url: handOver.url,
-    env,
-    folder,
-    target,
-    lineMaxBytes: HEAD_MAX_BYTES,
-    signal: limit,
-  });
+  const to = { url: handOver.url, env, folder, target, lineMaxBytes: HEAD_MAX_BYTES, signal: limit };
+  const result = await askKeeper('check', to);
   return result.kind === 'accepted' ? 'would take a page of this pod' : `would take nothing now: ${result.why}`;
 }
 

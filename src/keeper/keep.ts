@@ -118,8 +118,7 @@ async function check(host: Host, config: KeepConfig): Promise<Exit> {
     ].join('\n'),
   );
   if (problem === null) return exitWith(EXIT.done);
-  const advice =
-    'must be reachable, and this account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
+  const advice = 'its account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
   return misconfigured(host, [`Cannot check tokens: ${problem}; ${advice}`]);
 }
 

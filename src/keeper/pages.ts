@@ -65,7 +65,6 @@ type PagesParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-/** Where a page is served. */
 export const PAGE_PATH = '/pages/';
 /** How many files are read at once at the start. */
 const READ_AT_ONCE = 16;

@@ -27,7 +27,7 @@ export type RoutesParts = {
 const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, requestMs: 2_500, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
-/** Tokens checked, and hand-overs written at once: each has a connection to the API server, or a compressor. */
+/** Tokens checked, and hand-overs written at once: a connection to the API server each, or a compressor. */
 const OF_ADDRESS = { maxCount: 8, ofOneMaxCount: 2 };
 /** One namespace must not keep others out, by slow requests from many addresses. */
 const OF_NAMESPACE = { maxCount: 8, ofOneMaxCount: 4 };

@@ -43,9 +43,8 @@ export type OpenPage = FileId & {
 
 /** A file that is on the disk, and not yet in place. */
 type Written = FileId & {
-  /** Puts it in place. @throws what the file system throws */
+  /** @throws what the file system throws */
   readonly place: () => Promise<void>;
-  /** Never rejects. */
   readonly discard: () => Promise<void>;
 };
 

@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Keeper, startKeeper } from '../keeper/keeper.ts';
-import { handOverOne, measureWork, type Work } from '../keeper/workload.ts';
+import { startKeeper } from '../keeper/keeper.ts';
+import { CLIENTS_COUNT, fill, measureWork, type Work } from '../keeper/workload.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
 import { type Budget, ratio, writeTable } from './budgets.ts';
 import { findMedian } from './median.ts';
-import { type Cost, readCost, readCpuSeconds } from './process-cost.ts';
+import { type Cost, readCost } from './process-cost.ts';
 import { discard, openRunner, type Runner, SMALL_BYTES, stop, WARM_UP_SECONDS, watchEnv } from './runner.ts';
 import type { Subject } from './subject.ts';
 
@@ -40,11 +40,6 @@ export type KeeperFigures = {
   /** From SIGTERM to the exit, handed over and with nothing to wait for. */
   readonly exits: { readonly handedOver: readonly number[]; readonly plain: readonly number[] };
 };
-
-/** Clients that hand over at the same time, as pods of many nodes do. */
-const CLIENTS_COUNT = 8;
-const LISTS_COUNT = 11;
-const SCRAPES_COUNT = 500;
 
 /** Measures everything, one part after the other. */
 export async function measureKeeper({
@@ -82,46 +77,6 @@ export async function measureKeeper({
   const restartSeconds = (performance.now() - startedAtMs) / 1000;
   if ((await again.metric('pages')) !== pagesCount) throw new Error('Cannot measure: pages are missing');
   return { pagesCount, idle, front, exits, work, restartSeconds, ...full };
-}
-
-/** Hands over that many pages as fast as they are taken, lists and scrapes them. */
-async function fill(keeper: Keeper, page: string, pagesCount: number) {
-  const { pid } = keeper.child;
-  let mostAnonymousBytes = 0;
-  const watching = setInterval(() => {
-    mostAnonymousBytes = Math.max(mostAnonymousBytes, readCost(pid).anonymousBytes);
-  }, 100);
-  async function charge(count: number, work: () => Promise<unknown>): Promise<number> {
-    const before = readCpuSeconds(pid);
-    await work();
-    return (readCpuSeconds(pid) - before) / count;
-  }
-  let handedOverCount = 0;
-  async function handOver(): Promise<void> {
-    while (handedOverCount < pagesCount) {
-      await handOverOne(keeper, page, handedOverCount++);
-    }
-  }
-  const handOverCpuSeconds = await charge(pagesCount, () =>
-    Promise.all(Array.from({ length: CLIENTS_COUNT }, handOver)),
-  );
-  const targetsSeconds: number[] = [];
-  let targetsBytes = 0;
-  for (let count = 0; count < LISTS_COUNT; count++) {
-    const startedAtMs = performance.now();
-    targetsBytes = (await (await fetch(`${keeper.serveUrl}/targets`)).arrayBuffer()).byteLength;
-    targetsSeconds.push((performance.now() - startedAtMs) / 1000);
-  }
-  const targets = await keeper.listTargets(60);
-  const scrapeCpuSeconds = await charge(SCRAPES_COUNT, async () => {
-    for (const { labels } of targets.slice(0, SCRAPES_COUNT)) {
-      const { status, text } = await keeper.scrape(labels['__metrics_path__'] ?? '');
-      if (status !== 200 || text !== page) throw new Error(`Cannot scrape a kept page: ${status}`);
-    }
-  });
-  clearInterval(watching);
-  const medians = { targetsSeconds: findMedian(targetsSeconds), targetsBytes };
-  return { mostAnonymousBytes, handOverCpuSeconds, scrapeCpuSeconds, ...medians };
 }
 
 /** Pods that get SIGTERM, one after the other: handed over, and with a hold of 0 s in turn. */

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { handOver, readDownward, withdraw, writeLine } from '../../src/tell/hand-over.ts';
+import { askKeeper, handOver, readDownward, writeLine } from '../../src/tell/hand-over.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
@@ -199,7 +199,7 @@ test('a keeper forgets what a pod takes back', async () => {
   };
   assert.deepEqual(await handOver(to, { pages: [{ ...page, read }], endedAtSeconds: 1 }), { kind: 'accepted' });
   assert.equal((await keeper.listTargets()).length, 1);
-  assert.deepEqual(await withdraw(to), { kind: 'accepted' });
+  assert.deepEqual(await askKeeper('withdraw', to), { kind: 'accepted' });
   assert.deepEqual(await keeper.listTargets(), []);
 });
 

@@ -1,11 +1,17 @@
 // A keeper at work for a minute, as the budget has it: pods that hand over, and two Prometheus.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { findMedian } from '../bench/median.ts';
 import { readCost, readCpuSeconds } from '../bench/process-cost.ts';
 import type { Keeper } from './keeper.ts';
 
 /** What that minute cost: share of a core, scrapes, the pages listed at its end, the most anonymous memory. */
 export type Work = Readonly<Record<'cores' | 'scrapesCount' | 'listedCount' | 'anonymousBytes', number>>;
+
+/** Clients that hand over at the same time, as pods of many nodes do. */
+export const CLIENTS_COUNT = 8;
+const LISTS_COUNT = 11;
+const SCRAPES_COUNT = 500;
 
 const HAND_OVERS_A_MINUTE = 1_000;
 const REPLICAS_COUNT = 2;
@@ -83,4 +89,44 @@ export async function handOverOne(keeper: Keeper, page: string, number: number):
   const pod = { ...ids, ip: '10.1.2.3', node: 'node-1', labels, annotations: { 'prometheus.io/scrape': 'true' } };
   const answer = await keeper.handOver({ head: { pod }, pages: [page] });
   if (answer !== '201 kept') throw new Error(`Cannot hand over: ${answer}`);
+}
+
+/** Hands over that many pages as fast as they are taken, lists and scrapes them. */
+export async function fill(keeper: Keeper, page: string, pagesCount: number) {
+  const { pid } = keeper.child;
+  let mostAnonymousBytes = 0;
+  const watching = setInterval(() => {
+    mostAnonymousBytes = Math.max(mostAnonymousBytes, readCost(pid).anonymousBytes);
+  }, 100);
+  async function charge(count: number, work: () => Promise<unknown>): Promise<number> {
+    const before = readCpuSeconds(pid);
+    await work();
+    return (readCpuSeconds(pid) - before) / count;
+  }
+  let handedOverCount = 0;
+  async function handOver(): Promise<void> {
+    while (handedOverCount < pagesCount) {
+      await handOverOne(keeper, page, handedOverCount++);
+    }
+  }
+  const handOverCpuSeconds = await charge(pagesCount, () =>
+    Promise.all(Array.from({ length: CLIENTS_COUNT }, handOver)),
+  );
+  const targetsSeconds: number[] = [];
+  let targetsBytes = 0;
+  for (let count = 0; count < LISTS_COUNT; count++) {
+    const startedAtMs = performance.now();
+    targetsBytes = (await (await fetch(`${keeper.serveUrl}/targets`)).arrayBuffer()).byteLength;
+    targetsSeconds.push((performance.now() - startedAtMs) / 1000);
+  }
+  const targets = await keeper.listTargets(60);
+  const scrapeCpuSeconds = await charge(SCRAPES_COUNT, async () => {
+    for (const { labels } of targets.slice(0, SCRAPES_COUNT)) {
+      const { status, text } = await keeper.scrape(labels['__metrics_path__'] ?? '');
+      if (status !== 200 || text !== page) throw new Error(`Cannot scrape a kept page: ${status}`);
+    }
+  });
+  clearInterval(watching);
+  const medians = { targetsSeconds: findMedian(targetsSeconds), targetsBytes };
+  return { mostAnonymousBytes, handOverCpuSeconds, scrapeCpuSeconds, ...medians };
 }

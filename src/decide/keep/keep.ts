@@ -42,13 +42,11 @@ export function addDiscovery(before: Discovery, request: ScraperRequest, refresh
   return { ...before, askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
 }
 
-/**
- * Who still asks for targets: how many of each name, and the longest refresh. `areAll`: the keeper has run
- * for so long that others would have asked too.
- */
+/** Who still asks for targets: how many of each name, and the longest refresh. */
 export type Living = {
   readonly counts: ReadonlyMap<string, number>;
   readonly refreshMs: number;
+  /** The keeper has run for so long that others would have asked too. */
   readonly areAll: boolean;
 };
 
