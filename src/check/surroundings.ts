@@ -80,7 +80,7 @@ export async function readExporter(config: ReadableConfig, signal: AbortSignal):
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
   if (front === null) {
     const exporter = openExporter(metricsUrl, metricNames, thresholds);
-    return exporter.read(signal).finally(exporter.close);
+    return exporter.read(signal).ended.finally(exporter.close);
   }
   const { openSource } = await import('../front/open-source.ts');
   const parts = { url: metricsUrl, metricNames, selectors: thresholds, locust, clock: SYSTEM_CLOCK, log: () => {} };

@@ -6,10 +6,10 @@ import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serv
 import { END_LINE } from '../exposition/format.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
+import type { Reads } from '../observe/reads.ts';
 import type { Body } from '../snapshot/body.ts';
 import { LINE_FEED, type Moment, type Snapshot } from '../snapshot/snapshot.ts';
 import type { Kept, KeptAnswer, KeptSource } from './kept-source.ts';
-import type { Reads } from './reads.ts';
 import type { AnswerBody } from './send-answer.ts';
 import type { ScrapeAnswer, ScrapeRequest, ServerParts, Unavailable } from './server.ts';
 import type { Beginning } from './sources/source.ts';

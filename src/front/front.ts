@@ -16,12 +16,11 @@ import {
 } from '../decide/serve/scrapers.ts';
 import { findSourceKind, type MainView, observeSource, type SourceState } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
-import type { ExporterReading } from '../observe/condition-kind.ts';
+import { openReads, type Reads } from '../observe/reads.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type FrontAnswer, type LastPage, openAnswers } from './answers.ts';
-import { type KeptSource, keepSource } from './kept-source.ts';
+import { type KeptAnswer, type KeptSource, keepSource } from './kept-source.ts';
 import { type FrontSourceParts, findEndMetrics, openFrontSource } from './open-source.ts';
-import { openReads } from './reads.ts';
 import { openServer, type Served } from './server.ts';
 
 /** What a front needs. */
@@ -46,7 +45,7 @@ export type FrontParts = FrontSourceParts & {
 /** A front that listens. */
 export type Front = {
   /** The newest reading of the source since the last call; begins a poll if one is due, or waits for one. */
-  readonly readExporter: (signal: AbortSignal, isFresh?: boolean) => Promise<ExporterReading>;
+  readonly readExporter: Reads<KeptAnswer>['observe'];
   readonly observe: () => FrontObservation;
   /** Takes the scrapes that wait in the kernel. */
   readonly settle: () => Promise<void>;
@@ -174,7 +173,7 @@ export async function openFront(
         if (kind === 'pushes') await source.close();
         // The scrape that ended the hold may have been of another format.
         const isLate = kind === 'pushes' || (parts.isPushed === true && source.isBehind());
-        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, true));
+        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, 'last'));
         await reads.close();
       },
       async close() {
@@ -201,7 +200,7 @@ function openSourceReads(
     readCpuMs,
     pollMs,
     restFactor: findRestFactor({ isOnlyEvidence, isHooked, kind: source.state().kind }),
-    isAwaited: metricNames.length > 0,
+    observing: metricNames.length > 0 ? 'waits' : 'takes',
     tell: () => ({ isLiving: source.state().view.main === 'living', wanted: source.wanted() }),
   });
 }

@@ -2,6 +2,7 @@
 
 import type { LogEntry } from '../decide/messages.ts';
 import type { FrontObservation } from '../decide/model.ts';
+import type { Wanted } from '../decide/serve/budget.ts';
 import {
   addCall,
   type Call,
@@ -29,7 +30,6 @@ import {
   takePage,
   takeUse,
 } from '../decide/serve/pages.ts';
-import type { Wanted } from '../decide/serve/reads.ts';
 import {
   beginSource,
   findVanishedFate,
@@ -119,10 +119,15 @@ export type KeepParts = {
   readonly metricNames: readonly string[];
   /** Now, by both clocks. */
   readonly findMoment: () => Moment;
+  /**
+   * What may be cut is asked for again at once. Without a front the next observation does that: a request
+   * that none knows of would count as a scrape. Default: true.
+   */
+  readonly confirms?: boolean;
 };
 
 /** Keeps what is read. */
-export function keepSource(source: Source, parts: KeepParts): KeptSource {
+export function keepSource(source: Source, { confirms = true, ...parts }: KeepParts): KeptSource {
   const { keep, takeRefused, takeFailed, ...kept } = openPages(source.takesAccept === true, parts);
 
   function read(signal: AbortSignal, accept: string = TEXT_ACCEPT, isSecond = false): SourceRead<KeptAnswer> {
@@ -134,7 +139,11 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       if (beginning.kind === 'failed') takeFailed(accept, beginning.why);
       if (beginning.kind !== 'answered') return beginning;
       const once = ended.then((reading) => keep(beginning.body, reading, readAt, accept));
-      return { ...beginning, readAt, kept: isSecond ? once : once.then((result) => confirm(result, signal, accept)) };
+      return {
+        ...beginning,
+        readAt,
+        kept: isSecond || !confirms ? once : once.then((result) => confirm(result, signal, accept)),
+      };
     });
     const settled = ended.then(async (reading) => {
       const beginning = await answer;

@@ -6,16 +6,17 @@ import { type Exposition, openExposition, type Selector } from '../exposition/ex
 import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { openExpositionGetter } from './get-exposition.ts';
+import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
 
 /**
- * What observations read, one after the other.
+ * What observations read.
  *
  *     const exporter = openExporter(new URL('http://localhost:9646/metrics'), ['locust_up']);
- *     const reading = await exporter.read(signal);   // reading.metric('locust_up')
+ *     const reading = await exporter.read(signal).ended;   // reading.metric('locust_up')
  */
 export type Exporter = {
   /** Reads the exposition once; never rejects. */
-  readonly read: (signal: AbortSignal) => Promise<ExporterReading>;
+  readonly read: (signal: AbortSignal) => SourceRead<BegunRead>;
   readonly close: () => Promise<void>;
 };
 
@@ -27,21 +28,27 @@ export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporte
 /** Opens the exporter; connects at the first read. */
 export function openExporter(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Exporter {
   const getter = openExpositionGetter({ url, isForServing: false });
+  async function read(signal: AbortSignal, begin: (beginning: Beginning<BegunRead>) => void): Promise<ExporterReading> {
+    let exposition = openExposition(metricNames, selectors);
+    const onHead = (head: PageType | string) => {
+      begin({ kind: 'answered' });
+      if (typeof head === 'string' || head.format === 'text') return;
+      exposition = openExposition(metricNames, selectors, head.format);
+    };
+    const write = (piece: Uint8Array) => exposition.write(piece);
+    const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { begin: onHead, write });
+    if (result.kind !== 'answered') begin(result);
+    if (result.kind === 'refused') return REFUSED;
+    if (result.kind === 'failed') return makeFailedReading(result.why, result.mayCount);
+    if (!result.isCut) return makeReading(exposition.end(), result.mayBeCut);
+    // No number that may be cut is judged.
+    return makeReading({ ...exposition.end(), selected: [] });
+  }
   return {
     close: getter.close,
-    async read(signal) {
-      let exposition = openExposition(metricNames, selectors);
-      const begin = (head: PageType | string) => {
-        if (typeof head === 'string' || head.format === 'text') return;
-        exposition = openExposition(metricNames, selectors, head.format);
-      };
-      const write = (piece: Uint8Array) => exposition.write(piece);
-      const result = await getter.get({ timeoutMs: READ_TIMEOUT_MS, signal }, { begin, write });
-      if (result.kind === 'refused') return REFUSED;
-      if (result.kind === 'failed') return makeFailedReading(result.why, result.mayCount);
-      if (!result.isCut) return makeReading(exposition.end(), result.mayBeCut);
-      // No number that may be cut is judged.
-      return makeReading({ ...exposition.end(), selected: [] });
+    read(signal) {
+      const begun = Promise.withResolvers<Beginning<BegunRead>>();
+      return { begun: begun.promise, ended: read(signal, begun.resolve) };
     },
   };
 }

@@ -4,7 +4,7 @@
 import { type Clock, callAfter, waitFor, waitUnless } from '../base/waits.ts';
 import type { ConditionObservation, FrontObservation, Observation } from '../decide/model.ts';
 import { SHORT_READ_MS } from '../decide/run/pace.ts';
-import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
+import { type ObservationNeed, READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import type { ObserveEffect } from '../decide/state.ts';
 import type { Condition, ExporterReading } from './condition-kind.ts';
 import { NOT_READ } from './exporter.ts';
@@ -15,10 +15,8 @@ const LAST_WORDS_MS = 50;
 
 export type Sources = {
   readonly conditions: readonly Condition[];
-  /** Reads the exporter if that is due, with `isFresh` from now on; null if there is nothing to read. */
-  readonly readExporter: ((signal: AbortSignal, isFresh: boolean) => Promise<ExporterReading>) | null;
-  /** No read is due, and every other condition shows the end: reads it now. Absent: that can wait. */
-  readonly readAtEnd?: ((signal: AbortSignal) => Promise<ExporterReading>) | null;
+  /** Reads the exporter as `need` and the law of reads say; null if there is nothing to read. */
+  readonly readExporter: ((signal: AbortSignal, need: ObservationNeed) => Promise<ExporterReading>) | null;
   /** What the front has at the end of an observation; absent without a front. */
   readonly observeFront?: () => FrontObservation | Promise<FrontObservation>;
 };
@@ -61,7 +59,9 @@ export function beginObservation(
   }
   async function observe(): Promise<Observation> {
     try {
-      let exporter = sources.readExporter === null ? NOT_READ : await sources.readExporter(reading.signal, isFresh);
+      const { readExporter = null } = sources;
+      const read = async (need: ObservationNeed) => readExporter?.(reading.signal, need) ?? NOT_READ;
+      let exporter = await read(isFresh ? 'last' : 'own');
       let readAtMs = clock.nowMs();
       const conditions: ConditionObservation[] = sources.conditions.map(() => ({ kind: 'notObserved' }));
       const ask = async (asked: typeof inOrder) => {
@@ -74,8 +74,8 @@ export function beginObservation(
       await ask(inOrder);
       const others = conditions.filter((_, index) => sources.conditions[index]?.metricName === null);
       const isEndShown = others.length > 0 && others.every(({ kind }) => kind === 'done');
-      if (sources.readAtEnd && exporter.observation.kind === 'none' && isEndShown) {
-        exporter = await sources.readAtEnd(reading.signal);
+      if (exporter.observation.kind === 'none' && isEndShown) {
+        exporter = await read('end');
         readAtMs = clock.nowMs();
         await ask(inOrder.filter(([, { metricName }]) => metricName !== null));
       }

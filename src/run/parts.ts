@@ -8,10 +8,10 @@ import { findRestFactor } from '../decide/serve/budget.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
-import type { KeptExporter } from '../front/kept-exporter.ts';
-import { type Exporter, openExporter } from '../observe/exporter.ts';
-import { type ExporterReads, openExporterReads } from '../observe/exporter-reads.ts';
+import type { KeptPages } from '../front/kept-source.ts';
+import { openExporter } from '../observe/exporter.ts';
 import { beginObservation } from '../observe/observation.ts';
+import { type ExporterReads, openExporterReads } from '../observe/reads.ts';
 import type { Host, Signals } from './host.ts';
 import type { Log } from './log.ts';
 import type { LoopParts } from './loop.ts';
@@ -24,7 +24,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 type ReadingParts = { readonly exporter: OpenedExporter | null; readonly front: Front | null };
 
 /** The exporter's client; `newest`: it keeps its page for a push. */
-type OpenedExporter = ExporterReads & Pick<Exporter, 'close'> & Partial<Pick<KeptExporter, 'newest'>>;
+type OpenedExporter = ExporterReads & Partial<Pick<KeptPages, 'newest'>>;
 
 /** What every part is opened with. `toWallMs`: a monotonic moment as milliseconds since 1970. */
 export type Opening = {
@@ -42,7 +42,6 @@ export function buildLoopParts({ host, config, signals, log }: Opening, { export
   const sources = {
     conditions: config.conditions,
     readExporter: front?.readExporter ?? exporter?.observe ?? null,
-    readAtEnd: exporter && ((signal: AbortSignal) => exporter.observe(signal, true)),
     ...(observeFront && { observeFront }),
   };
   return {
@@ -98,25 +97,19 @@ export async function openConfiguredExporter(
   if (!isRead) return null;
   const metricNames = listMetricNames(config);
   const { pollMs } = config.limits;
-  // An exporter beside main, which only a read has ask main: what it has then, Prometheus gets at the end.
-  const restFactor = findRestFactor({ isOnlyEvidence: config.push === null || isPageOnlyEvidence(config) });
+  const isBeside = config.push === null;
+  const restFactor = findRestFactor({ isOnlyEvidence: isPageOnlyEvidence(config), isBeside });
   const settings = { clock: openClock(host), pollMs, restFactor };
-  if (config.push === null) {
-    const exporter = openExporter(url, metricNames, selectors);
-    return { ...openExporterReads(exporter, settings), close: exporter.close };
-  }
+  if (config.push === null) return openExporterReads(openExporter(url, metricNames, selectors), settings);
   const { openKeptExporter } = await import('../front/kept-exporter.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
-  const { close, newest, ...kept } = openKeptExporter(
-    { url, metricNames, selectors },
-    { findMoment, log: log.write, pollMs },
-  );
+  const kept = openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write, pollMs });
   const reads = openExporterReads(kept, settings);
   const takeView = (view: MainView) => {
     reads.takeView(view);
     kept.takeView(view);
   };
-  return { ...reads, takeView, close, newest };
+  return { ...reads, takeView, newest: kept.newest };
 }
 
 /** What hands the last numbers over to a keeper; null where none is set. */
@@ -156,7 +149,10 @@ export async function openConfiguredTombstone({ host, config, signals, log }: Op
 }
 
 /** Closes what is open, if anything; false where that did not end in time, or before the signal. */
-export async function closeInTime(opened: Pick<Exporter, 'close'> | null, signal: AbortSignal): Promise<boolean> {
+export async function closeInTime(
+  opened: { readonly close: () => Promise<void> } | null,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (opened === null) return true;
   const closed = opened.close().then(() => true);
   return (await waitUnless(closed, { timeoutMs: CLOSE_TIMEOUT_MS, signal })) ?? false;

@@ -256,6 +256,6 @@ function writeGrowthTable({ growth }: Footprints): string {
         (one.shellCpuSecondsPerLook * 1000).toFixed(1),
       ]),
     ),
-    'A poll every 1 s, all sizes at the same time; after a slow poll lastscrape pauses for four times its length. The time is that of the whole poll, with the port.',
+    'A poll every 1 s, all sizes at the same time; a page is read as often as the law of reads allows. The time is that of the whole poll, with the port.',
   ].join('\n\n');
 }

@@ -143,7 +143,7 @@ test('each Accept in use has a page of its own, which polls read in turn and /-/
   assert.equal((await world.post()).text, 'kept\n');
   assert.deepEqual(asked.toSorted(), newestFirst.toSorted());
   asked.length = 0;
-  await front.readExporter(NEVER, true);
+  await front.readExporter(NEVER, 'last');
   assert.deepEqual(asked, newestFirst, 'the last read');
   front.tell(ENDED);
   await source.stop();
@@ -228,7 +228,7 @@ for (const main of ['living', 'ending'] as const) {
   test(`of a program that always answers in text the newest page is served and pushed: ${main}`, async (t) => {
     const { source, front, clock, ask } = await openWorld(t, { selectors: [{ name: 'rows_total', labels: [] }] });
     source.answer = reply(writePage('text', { rows: 0, users: 2 }), { type: TYPES.text });
-    await front.readExporter(NEVER, true);
+    await front.readExporter(NEVER, 'last');
     clock.advance(1);
     source.answer = async (...all) => {
       front.tell({ ...LIVING, main });
@@ -273,7 +273,7 @@ test('a page begins at the end with what was asked for before, unless it lacks w
   ] as const) {
     const { source, front, ask } = await openWorld(t);
     source.answer = negotiate({ rows: 1, users: 2 });
-    await front.readExporter(NEVER, true);
+    await front.readExporter(NEVER, 'last');
     source.answer = (...all) => {
       front.tell({ ...LIVING, main: 'ending' });
       negotiate(numbers)(...all);

@@ -200,7 +200,7 @@ async function play(world: World, step: Step): Promise<void> {
   if (typeof step === 'function') source.answer = step;
   else if (typeof step === 'number') clock.advance(step);
   else if (step === 'poll') await takeSnapshot(world);
-  else if (step === 'lastRead') await front.readExporter(NEVER, true);
+  else if (step === 'lastRead') await front.readExporter(NEVER, 'last');
   else if (typeof step === 'string') await source[step]();
   else if ('main' in step) front.tell(step);
   else if ('served' in step) assert.equal((await takeScrape(world)).scrape.served, step.served);
@@ -630,7 +630,7 @@ test('a fresh observation reads whatever POLL says, by a read that begins after 
   source.answer = hang;
   void scrape(front.port).catch(() => null);
   await source.requests(2);
-  const fresh = front.readExporter(NEVER, true);
+  const fresh = front.readExporter(NEVER, 'last');
   source.answer = reply('a 2\n');
   world.clock.advance(9_500);
   assert.deepEqual((await fresh).observation.kind, 'answered');

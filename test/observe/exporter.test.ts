@@ -14,7 +14,7 @@ const NEVER = new AbortController().signal;
 async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<ExporterReading> {
   await using peer = await openPeer(answer);
   const exporter = openExporter(peer.url, ['locust_up']);
-  const reading = await exporter.read(signal);
+  const reading = await exporter.read(signal).ended;
   await exporter.close();
   return reading;
 }
@@ -74,7 +74,7 @@ for (const [name, answer, why, mayCount] of FAILURES) {
 
 test('read() says where the exporter refuses', async () => {
   const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up']);
-  const { observation, metric } = await exporter.read(NEVER);
+  const { observation, metric } = await exporter.read(NEVER).ended;
   assert.deepEqual(observation, { kind: 'refused' } satisfies ExporterObservation);
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });
   await exporter.close();
@@ -124,7 +124,7 @@ async function readJudged(answer: Answerer): Promise<readonly unknown[] | undefi
   await using peer = await openPeer(answer);
   const selectors = ['a', 'b'].map((name) => ({ name, labels: [] }));
   const exporter = openExporter(peer.url, [], selectors);
-  const { observation } = await exporter.read(NEVER);
+  const { observation } = await exporter.read(NEVER).ended;
   await exporter.close();
   return observation.kind === 'answered' ? observation.thresholds : undefined;
 }
@@ -134,7 +134,7 @@ test('read() reads OpenMetrics where a program answers that to whatever it is as
   const type = 'application/openmetrics-text; version=1.0.0';
   await using peer = await openPeer((socket) => socket.write(answerWith(page).replace('text/plain', type)));
   const exporter = openExporter(peer.url, ['a_total']);
-  const { metric } = await exporter.read(NEVER);
+  const { metric } = await exporter.read(NEVER).ended;
   await exporter.close();
   assert.deepEqual(metric('a_total'), { kind: 'value', value: 1 });
 });

@@ -49,23 +49,21 @@ test('beginObservation() reads the exporter first, then the metrics, and stops a
 test('beginObservation() reads a page that is not due once every other condition shows the end', async () => {
   const gone: ExporterReading = { ...NOT_READ, observation: { kind: 'refused' } };
   for (const [port, reads, conditions] of [
-    [ALIVE, ['due'], [{ kind: 'notObserved' }, ALIVE]],
-    [{ kind: 'unknown', why: 'timed out' }, ['due'], [{ kind: 'notObserved' }, { kind: 'unknown', why: 'timed out' }]],
-    [DONE, ['due', 'at the end'], [DONE, DONE]],
+    [ALIVE, ['own'], [{ kind: 'notObserved' }, ALIVE]],
+    [{ kind: 'unknown', why: 'timed out' }, ['own'], [{ kind: 'notObserved' }, { kind: 'unknown', why: 'timed out' }]],
+    [DONE, ['own', 'end'], [DONE, DONE]],
   ] as const) {
     const clock = new VirtualClock();
     const asked: string[] = [];
-    const read = (why: string, reading: ExporterReading) => async () => {
-      asked.push(why);
-      return reading;
-    };
     const sources: Sources = {
       conditions: [
         condition('metric:up', async ({ exporter }) => (exporter === gone ? DONE : { kind: 'notObserved' })),
         condition('port:1', async () => port),
       ],
-      readExporter: read('due', NOT_READ),
-      readAtEnd: read('at the end', gone),
+      readExporter: async (_, need) => {
+        asked.push(need);
+        return need === 'end' ? gone : NOT_READ;
+      },
     };
     const seen = await clock.run(beginObservation(sources, clock, UNLIMITED).ended);
     assert.deepEqual([asked, seen.conditions], [reads, conditions]);

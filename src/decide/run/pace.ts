@@ -5,10 +5,6 @@ import type { Facts, Holding, ObserveEffect, Running, Series, WatchEvent, WatchS
 
 /** From the start of one observation to the next once "done" was seen; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
-/** While main runs, the pause after an observation is at least this many times what it took. */
-const PAUSE_FACTOR = 4;
-/** The longest such pause. */
-const PAUSE_MAX_MS = 30_000;
 /** Longest wait for a scrape in flight once the count is reached: Prometheus's default scrape_timeout. */
 export const IN_FLIGHT_WAIT_MS = 10_000;
 /** The same once the grace is over, and no longer than the grace: SIGKILL should come 5 s after it. */
@@ -101,16 +97,13 @@ function findLastReadEnd({ facts, phase }: WatchState, atMs: number, policy: Pol
 function findNextMs({ facts, phase }: WatchState, { startedAtMs, atMs }: Observation, { limits }: Policy): number {
   const tookMs = atMs - startedAtMs;
   const done = phase.kind === 'running' || (phase.kind === 'waiting' && facts.wasAliveBefore) ? phase.done : null;
-  if (phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null) {
-    const paceMs = Math.min(DONE_PACE_MS, limits.pollMs);
-    const nextMs = tookMs < paceMs ? startedAtMs + paceMs : atMs + paceMs;
-    // The observation that can end the settle time comes when that ends, not up to one pace later.
-    const settledAtMs = done === null ? 0 : done.sinceMs + limits.settleMs;
-    return settledAtMs > atMs ? Math.min(nextMs, settledAtMs) : nextMs;
-  }
-  // A struggling exporter queues everybody's scrapes behind one lock: leave most of its time to Prometheus.
-  const pauseMs = Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS);
-  return Math.max(startedAtMs + limits.pollMs, atMs + pauseMs);
+  const isNearEnd = phase.kind === 'holding' || done !== null || facts.terminatedAtMs !== null;
+  const paceMs = isNearEnd ? Math.min(DONE_PACE_MS, limits.pollMs) : limits.pollMs;
+  // What takes longer struggles. How often the page is read is decided by the law of reads.
+  const nextMs = tookMs < paceMs ? startedAtMs + paceMs : atMs + paceMs;
+  // The observation that can end the settle time comes when that ends, not up to one pace later.
+  const settledAtMs = done === null ? 0 : done.sinceMs + limits.settleMs;
+  return settledAtMs > atMs ? Math.min(nextMs, settledAtMs) : nextMs;
 }
 
 /** When the hold for an end that is not settled yet would be over, settled by then at least. */

@@ -1,4 +1,5 @@
-// What our own reads may cost main: how long its page is left alone after a read. Pure.
+// What our own reads may cost main: how long its page is left alone after a read, and when the next of our
+// own may begin. Pure.
 
 import type { SourceKind } from './serve.ts';
 
@@ -8,19 +9,29 @@ export const REST_FACTORS = {
   /** Only a page shows main's end: less often, and the end would be known seconds late. */
   onlyEvidence: 20,
   /**
+   * Without a front or a push who is scraped last outlives main: an exporter beside it. It has only what it
+   * last asked main for, and our reads make it ask.
+   */
+  beside: 20,
+  /**
    * A hook or a push brings the last numbers: our reads (of pushes: of the page that is made of them) are for
    * a program that is killed.
    */
   spared: 333,
 } as const;
 
-/** What an own read is for decides what it may cost. `isHooked`: a hook is to call for the last page. */
+/**
+ * What an own read is for decides what it may cost. `isHooked`: a hook is to call for the last page.
+ * `isBeside`: neither a front nor a push has the last page.
+ */
 export function findRestFactor(of: {
   readonly isOnlyEvidence: boolean;
+  readonly isBeside?: boolean;
   readonly isHooked?: boolean;
   readonly kind?: SourceKind;
 }): number {
   if (of.isOnlyEvidence) return REST_FACTORS.onlyEvidence;
+  if (of.isBeside) return REST_FACTORS.beside;
   return of.isHooked || of.kind === 'pushes' ? REST_FACTORS.spared : REST_FACTORS.usual;
 }
 
@@ -69,3 +80,71 @@ export function findRestMs(costs: ReadCosts, restFactor: number): number {
 export function findLastRestMs(tookMs: number, failedCount: number, restFactor: number): number {
   return Math.min(restFactor * tookMs, ONE_READ_REST_MAX_MS * 2 ** Math.max(0, failedCount - 1));
 }
+
+/** A read that has ended. `isOwn`: no scrape shared it. */
+export type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number; readonly isOwn: boolean };
+
+/** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
+export type Wanted = { readonly accept: string; readonly isSpare?: boolean };
+
+/**
+ * What an observation does with own reads: `takes` what they have brought; `waits` for one, since a condition
+ * is a metric; `contains` them: without a front each begins and ends within an observation, since the count
+ * of scrapes subtracts our own requests, one by one.
+ */
+type Observing = 'takes' | 'waits' | 'contains';
+
+/** What decides when an own read may begin. */
+export type OwnReads = {
+  readonly pollMs: number;
+  /** How many times as long as a read took main is left alone. */
+  readonly restFactor: number;
+  readonly observing: Observing;
+  /** Main lives, and pays for its page. */
+  readonly isLiving: boolean;
+  readonly costs: ReadCosts;
+  /** The newest own read that ended, or failed, without giving way; null: none yet. */
+  readonly lastOwn: PastRead | null;
+  /** How many reads in a row have failed. */
+  readonly failedCount: number;
+  /** The newest whole read of each format. */
+  readonly newest: Readonly<Record<string, PastRead>>;
+};
+
+/** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
+const DONE_PACE_MS = 500;
+/** A format that no scraper has asked for yet is read this many times less often. */
+const SPARE_FACTOR = 10;
+/**
+ * A scrape's read serves instead of an own one, but in its format alone: another format is due after so many
+ * rests, however often is scraped.
+ */
+const SERVED_FACTOR = 2;
+
+/**
+ * When an own read of these formats may begin: main gone, 500 ms after a scrape's read; main living, the
+ * latest of POLL after the last one, the rest after the last read of any format, and the rest after the last
+ * own read.
+ */
+export function findOwnMs(own: OwnReads, { accept, isSpare = false }: Wanted): number {
+  const { pollMs, restFactor, observing, isLiving, costs, lastOwn, failedCount, newest } = own;
+  const page = newest[accept] ?? NEVER;
+  // The last observation of the settle time comes sooner than others, and shows a new page.
+  if (!isLiving) return page.isOwn ? NEVER.endedAtMs : page.beganAtMs + Math.min(DONE_PACE_MS, pollMs);
+  const restMs = findRestMs(costs, restFactor);
+  const anyEndedAtMs = Math.max(...Object.values(newest).map(({ endedAtMs }) => endedAtMs));
+  const servedMs = Math.min(anyEndedAtMs + restMs, page.endedAtMs + SERVED_FACTOR * restMs);
+  const ofPageMs = isSpare ? page.endedAtMs + SPARE_FACTOR * restMs : servedMs;
+  const { beganAtMs, endedAtMs } = lastOwn ?? NEVER;
+  // Observations that contain reads keep POLL by themselves; a little early, they would miss theirs.
+  const floorMs = observing === 'contains' ? NEVER.beganAtMs : Math.max(page.beganAtMs, beganAtMs) + pollMs;
+  if (lastOwn === null) return Math.max(floorMs, ofPageMs);
+  const ownRestMs = findLastRestMs(endedAtMs - beganAtMs, failedCount, restFactor);
+  return Math.max(floorMs, ofPageMs, endedAtMs + Math.max(ownRestMs, restMs));
+}
+
+const NEVER: PastRead = {
+  beganAtMs: Number.NEGATIVE_INFINITY,
+  endedAtMs: Number.NEGATIVE_INFINITY,
+  isOwn: true,
+};

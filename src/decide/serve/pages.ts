@@ -2,7 +2,7 @@
 // are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
 import type { LogEntry } from '../messages.ts';
-import type { Wanted } from './reads.ts';
+import type { Wanted } from './budget.ts';
 
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';

@@ -3,7 +3,7 @@
 // fixtures/transcripts/reads.
 
 import { assertNever, type ExporterObservation } from '../model.ts';
-import { addCost, findLastRestMs, findRestMs, findUsualMs, type ReadCosts } from './budget.ts';
+import { addCost, findOwnMs, findUsualMs, type OwnReads, type Wanted } from './budget.ts';
 
 /** How long an own read may delay a scrape: with much more, the scrape times out before its own read ends. */
 export const OWN_READ_MS = 1_000;
@@ -17,10 +17,6 @@ export const READ_TIMEOUT_MS = 15_000;
 const READS_MAX_COUNT = 2;
 /** A second read begins when this many times its usual length are left: two at a time slow each other. */
 const LATEST_FACTOR = 2;
-/** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
-const DONE_PACE_MS = 500;
-/** A format that no scraper has asked for yet is read this many times less often. */
-const SPARE_FACTOR = 10;
 
 /**
  * What a read is for: a scrape (or a call of /-/snapshot) waits, main's last numbers, or to keep what main
@@ -51,22 +47,11 @@ export type Read = {
   readonly sharers: readonly ReadRequest[];
 };
 
-/** A read that has ended. `isOwn`: no scrape shared it. */
-type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number; readonly isOwn: boolean };
-
-/** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
-export type Wanted = { readonly accept: string; readonly isSpare?: boolean };
-
 /** What is known of the reads of one source. */
-export type Reads = {
-  readonly pollMs: number;
-  /** How many times as long as a read took main is left alone. */
-  readonly restFactor: number;
-  /** Main lives, and pays for its page. */
-  readonly isLiving: boolean;
+export type Reads = OwnReads & {
   readonly wanted: readonly Wanted[];
   /** An observation came before an own read was due: the read begins as soon as it is. */
-  readonly isAwaited: boolean;
+  readonly isOwnAsked: boolean;
   /** In the order in which they came. */
   readonly waiting: readonly ReadRequest[];
   /** Oldest first; two at most. */
@@ -75,17 +60,16 @@ export type Reads = {
   readonly givenWay: readonly string[];
   /** A scrape's read began while an own one waited: that comes next, so that scrapes cannot crowd it out. */
   readonly isOwnTurn: boolean;
-  readonly costs: ReadCosts;
   /** CPU time of our process at the end of the last read that was whole or refused; null: none was. */
   readonly cpuMs: number | null;
-  /** The newest own read that ended, or failed, without giving way; null: none yet. */
-  readonly lastOwn: PastRead | null;
-  /** How many reads in a row have failed. */
-  readonly failedCount: number;
-  /** The newest whole read of each format. */
-  readonly newest: Readonly<Record<string, PastRead>>;
   readonly lastId: number;
 };
+
+/**
+ * What an observation needs of the page: `own`: what a read brings when it is due; `end`: the same, and every
+ * other condition shows main's end; `last`: what is newest, in every format.
+ */
+export type ObservationNeed = 'own' | 'end' | 'last';
 
 /** What happens to reads. */
 export type ReadsEvent =
@@ -101,9 +85,8 @@ export type ReadsEvent =
       readonly cpuMs: number;
     }
   /** What is known of main, and what is kept of its page. */
-  | { readonly kind: 'told'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
-  /** An observation; `isLast`: it must show what is newest, in every format. */
-  | { readonly kind: 'look'; readonly isLast: boolean }
+  | { readonly kind: 'main'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
+  | { readonly kind: 'observation'; readonly need: ObservationNeed }
   /** `wakeAtMs` of the last step has come. */
   | { readonly kind: 'due' }
   /** What waits is given up. */
@@ -122,10 +105,13 @@ export type ReadMove =
 /** `wakeAtMs`: when `due` is to come, unless something happens before; Infinity: never. */
 export type ReadsStep = { readonly reads: Reads; readonly moves: readonly ReadMove[]; readonly wakeAtMs: number };
 
+/** What does not change. */
+export type ReadsSettings = Pick<Reads, 'pollMs' | 'restFactor' | 'observing'>;
+
 /** Before the first read. */
-export function beginReads(settings: Pick<Reads, 'pollMs' | 'restFactor'>): Reads {
+export function beginReads(settings: ReadsSettings): Reads {
   const none = { waiting: [], underWay: [], givenWay: [], costs: [], wanted: [] };
-  const flags = { isLiving: true, isAwaited: false, isOwnTurn: false };
+  const flags = { isLiving: true, isOwnAsked: false, isOwnTurn: false };
   return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: {}, lastId: 0 };
 }
 
@@ -137,6 +123,8 @@ export function stepReads(before: Reads, event: ReadsEvent, nowMs: number): Read
     reads = askForOwn(reads, nowMs);
     const next = findMove(reads, nowMs);
     if (next === null || next.atMs > nowMs) {
+      // What is not due now waits for the next observation, which contains it.
+      if (reads.observing === 'contains') reads = { ...reads, waiting: [], isOwnAsked: false };
       return { reads, moves, wakeAtMs: Math.min(next?.atMs ?? NEVER_MS, findDueMs(reads, nowMs)) };
     }
     moves.push(next.move);
@@ -148,6 +136,17 @@ export function stepReads(before: Reads, event: ReadsEvent, nowMs: number): Read
 export function hasOwn({ waiting, underWay }: Reads, need?: ReadNeed): boolean {
   const all = [...waiting, ...underWay.flatMap(({ sharers }) => sharers)];
   return all.some((each) => each.need !== 'scrape' && (need ?? each.need) === each.need);
+}
+
+/** How long an observation waits for own reads, and for which; null: it takes what there is. */
+export function findWait(
+  { observing, pollMs }: Reads,
+  need: ObservationNeed,
+  hasReading: boolean,
+): { readonly timeoutMs: number; readonly need?: ReadNeed } | null {
+  if (observing === 'contains') return { timeoutMs: READ_TIMEOUT_MS };
+  if (need === 'last') return { timeoutMs: READ_TIMEOUT_MS, need };
+  return observing === 'waits' && need === 'own' && !hasReading ? { timeoutMs: pollMs } : null;
 }
 
 function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
@@ -166,18 +165,20 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
       const ended = underWay.filter(({ id }) => id === event.read);
       return ended.reduce((all, read) => takeEnd(all, read, event, nowMs), reads);
     }
-    case 'told': {
+    case 'main': {
       const { isLiving, wanted } = event;
       return { ...reads, isLiving, wanted };
     }
-    case 'look':
-      if (event.isLast) return askForLast(reads, nowMs);
+    case 'observation':
+      if (event.need === 'last') return askForLast(reads, nowMs);
+      // Where reads go on between observations, one comes soon.
+      if (event.need === 'end') return reads.observing === 'contains' ? askForLast(reads, nowMs) : reads;
       // While main lives an own read that hangs is waited for: a program that struggles is not asked twice.
-      return { ...reads, isAwaited: !hasOwn(reads) || (!reads.isLiving && findFreeMs(reads, nowMs) <= nowMs) };
+      return { ...reads, isOwnAsked: !hasOwn(reads) || (!reads.isLiving && findFreeMs(reads, nowMs) <= nowMs) };
     case 'due':
       return reads;
     case 'closed':
-      return { ...reads, waiting: [], isAwaited: false };
+      return { ...reads, waiting: [], isOwnAsked: false };
     default:
       return assertNever(event);
   }
@@ -226,13 +227,13 @@ function ask(reads: Reads, need: ReadNeed, accept: string, nowMs: number): Reads
 
 /** The own read that is due, if an observation awaits one: while main lives the one whose page is oldest. */
 function askForOwn(reads: Reads, nowMs: number): Reads {
-  if (!reads.isAwaited || findFreeMs(reads, nowMs) > nowMs) return reads;
+  if (!reads.isOwnAsked || findFreeMs(reads, nowMs) > nowMs) return reads;
   const due = reads.wanted.filter((each) => findOwnMs(reads, each) <= nowMs);
   if (due.length === 0) return reads;
   const beganAtMs = ({ accept }: Wanted) => reads.newest[accept]?.beganAtMs ?? -NEVER_MS;
   const oldestFirst = due.toSorted((a, b) => beganAtMs(a) - beganAtMs(b));
   const asked = reads.isLiving ? oldestFirst.slice(0, 1) : due;
-  const asking: Reads = { ...reads, isAwaited: false };
+  const asking: Reads = { ...reads, isOwnAsked: false };
   return asked.reduce((all, { accept }) => ask(all, 'own', accept, nowMs), asking);
 }
 
@@ -241,29 +242,8 @@ function askForOwn(reads: Reads, nowMs: number): Reads {
  * an end.
  */
 function findDueMs(reads: Reads, nowMs: number): number {
-  if (!reads.isAwaited) return NEVER_MS;
+  if (!reads.isOwnAsked) return NEVER_MS;
   return Math.max(findFreeMs(reads, nowMs), Math.min(...reads.wanted.map((each) => findOwnMs(reads, each))));
-}
-
-/**
- * When an own read of these formats may begin: main gone, POLL after a scrape's read; main living, the latest
- * of that, the rest after the last read of the same formats, and the rest after the last own read.
- */
-function findOwnMs(
-  { pollMs, restFactor, isLiving, costs, lastOwn, failedCount, newest }: Reads,
-  wanted: Wanted,
-): number {
-  const { accept, isSpare = false } = wanted;
-  const { beganAtMs, endedAtMs, isOwn } = newest[accept] ?? NEVER;
-  // After an own read, observations keep POLL by themselves; the last one of the settle time comes sooner.
-  const floorMs = isOwn ? -NEVER_MS : beganAtMs + (isLiving ? pollMs : Math.min(DONE_PACE_MS, pollMs));
-  if (!isLiving) return floorMs;
-  const restMs = findRestMs(costs, restFactor);
-  const ofPageMs = Math.max(floorMs, endedAtMs + restMs * (isSpare ? SPARE_FACTOR : 1));
-  if (lastOwn === null) return ofPageMs;
-  const tookMs = lastOwn.endedAtMs - lastOwn.beganAtMs;
-  const ownRestMs = findLastRestMs(tookMs, failedCount, restFactor);
-  return Math.max(ofPageMs, lastOwn.endedAtMs + Math.max(ownRestMs, restMs));
 }
 
 type TimedMove = { readonly atMs: number; readonly move: ReadMove };
@@ -344,5 +324,4 @@ function takeCut(reads: Reads, { read, why }: Extract<ReadMove, { readonly kind:
 }
 
 const NEVER_MS = Number.POSITIVE_INFINITY;
-const NEVER: PastRead = { beganAtMs: -NEVER_MS, endedAtMs: -NEVER_MS, isOwn: true };
 const OWN_REQUEST: ReadRequest = { id: 0, need: 'own', accept: '', untilMs: NEVER_MS };

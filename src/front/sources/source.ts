@@ -6,6 +6,7 @@ import type { PushCounts } from '../../decide/model.ts';
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, REFUSED } from '../../observe/exporter.ts';
+import type { Beginning as AnyBeginning, SourceRead as AnyRead } from '../../observe/source-read.ts';
 import type { Body } from '../../snapshot/body.ts';
 
 /** What every source is opened with. */
@@ -40,18 +41,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
 /** An answer that has begun. `isSourceUp`: whether the program itself answered. Default: true. */
 export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body; readonly isSourceUp?: boolean };
 
-/** How a read began: its body has begun, nothing is there, or no body will come. */
-export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> =
-  | SomeAnswer
-  | { readonly kind: 'refused' }
-  | { readonly kind: 'failed'; readonly why: string };
-
-export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = {
-  /** Never rejects. */
-  readonly begun: Promise<Beginning<SomeAnswer>>;
-  /** What the answer shows, once its body has ended. Never rejects. */
-  readonly ended: Promise<ExporterReading>;
-};
+export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> = AnyBeginning<SomeAnswer>;
+export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = AnyRead<SomeAnswer>;
 
 /** An answer that is whole when it begins, and what it shows. */
 export type WholeAnswer = BegunAnswer & { readonly reading: ExporterReading };

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addCost, findRestFactor, findRestMs, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 
-const { usual, onlyEvidence, spared } = REST_FACTORS;
+const { usual, onlyEvidence, beside, spared } = REST_FACTORS;
 
-test('findRestFactor() is one percent, five where only a page shows the end, 0.3 beside a hook or pushes', () => {
+test('findRestFactor() is one percent, five where only a page shows the end or an exporter is scraped last, 0.3 beside a hook or pushes', () => {
   const [isOnlyEvidence, isHooked, kind] = [false, true, 'pushes'] as const;
   assert.equal(findRestFactor({ isOnlyEvidence }), usual);
   assert.equal(findRestFactor({ isOnlyEvidence: true, isHooked }), onlyEvidence);
+  assert.equal(findRestFactor({ isOnlyEvidence, isBeside: true }), beside);
   assert.deepEqual(
     [{ isHooked }, { kind }].map((way) => findRestFactor({ isOnlyEvidence, ...way })),
     [spared, spared],

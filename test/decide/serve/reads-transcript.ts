@@ -1,24 +1,28 @@
 // Plays a transcript of the law of reads (fixtures/transcripts/reads/README.md).
 
 import type { ExporterObservation } from '../../../src/decide/model.ts';
-import { findRestFactor, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
+import { findRestFactor, REST_FACTORS, type Wanted } from '../../../src/decide/serve/budget.ts';
 import {
   beginReads,
   endRead,
+  type ObservationNeed,
   type Reads,
   type ReadsEvent,
+  type ReadsSettings,
   stepReads,
-  type Wanted,
 } from '../../../src/decide/serve/reads.ts';
+
+type Mutable = { -readonly [Key in keyof ReadsSettings]: ReadsSettings[Key] };
 
 /** The transcript with its decisions written again. */
 export function playReads(text: string): string {
-  const settings = { pollMs: 250, restFactor: REST_FACTORS.usual as number };
+  const settings: Mutable = { pollMs: 250, restFactor: REST_FACTORS.usual, observing: 'takes' };
   let reads: Reads | null = null;
   let names = new Map<string, number>();
   const out: string[] = [];
   for (const line of text.split('\n')) {
     const [, setting = '', value = ''] = /^set (\w+)=(.*)$/.exec(line) ?? [];
+    if (setting === 'front' && value === 'none') settings.observing = 'contains';
     if (setting === 'poll') settings.pollMs = readMs(value);
     if (setting === 'end')
       settings.restFactor = findRestFactor({ isOnlyEvidence: value === 'metric', isHooked: value === 'hook' });
@@ -60,11 +64,10 @@ function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<s
     case 'refused':
     case 'failed':
       return endRead(read, ENDS[what]);
-    case 'living':
-    case 'ending':
-      return { kind: 'told', isLiving: what === 'living', wanted: rest.map(readWanted) };
-    case 'look':
-      return { kind: 'look', isLast: rest[0] === 'last' };
+    case 'main':
+      return { kind: 'main', isLiving: rest[0] === 'lives', wanted: rest.slice(1).map(readWanted) };
+    case 'observation':
+      return { kind: 'observation', need: (rest[0] ?? 'own') as ObservationNeed };
     case 'due':
     case 'closed':
       return { kind: what };

@@ -20,6 +20,6 @@ for (const transcript of transcripts) {
 }
 
 test('stepReads() fails on an event outside its type', () => {
-  const reads = beginReads({ pollMs: 1_000, restFactor: REST_FACTORS.usual });
+  const reads = beginReads({ pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' });
   assert.throws(() => stepReads(reads, 'slow' as never, 0), /^Error: Bug: unexpected value "slow"$/);
 });

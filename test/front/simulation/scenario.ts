@@ -8,9 +8,9 @@ import { openRandom, type Random } from './world.ts';
 
 /**
  * How main's end is seen, and whose numbers are read: by the signal or by a closed port, its own or an
- * exporter's, which outlives it; or by the exporter's metric.
+ * exporter's, which outlives it; or by the exporter's metric. `portAlone`: no front serves the exporter.
  */
-export type Shape = 'signalOwn' | 'signalExporter' | 'portOwn' | 'portExporter' | 'metricExporter';
+export type Shape = 'signalOwn' | 'signalExporter' | 'portOwn' | 'portExporter' | 'metricExporter' | 'portAlone';
 
 export type Scenario = {
   readonly seed: number;
@@ -38,6 +38,7 @@ export function isOwn(shape: Shape): boolean {
 }
 
 export function drawScenario(seed: number): Scenario {
+  if (seed % 16 === 5) return { ...draw(seed, 'portAlone'), scrapers: [], snapshotsMs: [] };
   const scenario = draw(seed);
   return seed % 16 === 15 ? hangPatient(scenario) : scenario;
 }
@@ -64,9 +65,10 @@ function hangPatient(scenario: Scenario): Scenario {
   };
 }
 
-function draw(seed: number): Scenario {
+function draw(seed: number, only?: Shape): Scenario {
   const random = openRandom(seed);
-  const shape = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
+  const drawn = random.pick<Shape>(['signalOwn', 'signalExporter', 'portOwn', 'portExporter', 'metricExporter']);
+  const shape = only ?? drawn;
   const endMs = random.between(1_500, random.pick([5_000, 5_000, 8_000, 20_000]));
   const afterMs = endMs + random.between(200, 2_000);
   // With a metric alone only the signal ends a run whose exporter is gone.
@@ -74,7 +76,8 @@ function draw(seed: number): Scenario {
   const signalsMs = [isBySignal(shape) ? afterMs : lateMs];
   if (random.chance(0.03)) signalsMs.push(Number(signalsMs[0]) + random.between(1, 10_000));
   const limits: Limits = {
-    scrapesWantedCount: random.pick(['auto', 'auto', 'auto', 'auto', 0, 1, 2]),
+    scrapesWantedCount:
+      shape === 'portAlone' ? random.pick([0, 1]) : random.pick(['auto', 'auto', 'auto', 'auto', 0, 1, 2]),
     ttlMs: random.pick([0, 3_000, 6_000, 10_000, 15_000]),
     settleMs: random.pick([0, 1_000, 3_000]),
     startTimeoutMs: 60_000,

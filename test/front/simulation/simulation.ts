@@ -1,16 +1,21 @@
 // One run of the real front and the real rules, in virtual time: what a seed draws, and what came of it.
 
 import type { Exchange } from '../../../src/base/net/exchange.ts';
+import type { LogEntry } from '../../../src/decide/messages.ts';
 import type { Policy, SignalName } from '../../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../../src/decide/report/report.ts';
 import type { Report } from '../../../src/decide/report/report-fields.ts';
+import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
+import type { MainView } from '../../../src/decide/serve/serve.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
+import { openKeptExporter } from '../../../src/front/kept-exporter.ts';
 import { openRoutes, settleConnections } from '../../../src/front/server.ts';
 import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
 import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
+import { openExporterReads } from '../../../src/observe/reads.ts';
 import { sigtermKind } from '../../../src/observe/sigterm.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
 import { NO_RECEIVERS, runLoop } from '../../../src/run/loop.ts';
@@ -19,7 +24,7 @@ import { readPieces } from '../../support/pieces.ts';
 import { type Page, readPageBytes, showPage } from './page.ts';
 import { isBySignal, type Scenario } from './scenario.ts';
 import { callSnapshot, type Port, type Scrape, startScraper } from './scraper.ts';
-import { openSource, type Whole } from './source.ts';
+import { openSource, type SourceRead, type Whole } from './source.ts';
 import { openRandom, World } from './world.ts';
 
 /** What came of a run. */
@@ -28,6 +33,8 @@ export type Run = {
   readonly scrapes: readonly Scrape[];
   /** The source's answers that came whole, as they ended. */
   readonly wholes: readonly Whole[];
+  /** What the source was asked, in order. */
+  readonly reads: readonly SourceRead[];
   /** An answer that was cut looked whole. */
   readonly wasDeceived: boolean;
   readonly state: State;
@@ -45,6 +52,7 @@ export type Run = {
 
 /** What is judged. */
 export const SELECTED = 'job_a_total';
+const SELECTOR = { name: SELECTED, labels: [] };
 /** Of the wall clock, when a run begins, since 1970. */
 export const START_SECONDS = 1_800_000_000;
 
@@ -58,9 +66,9 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
   const times = { knownAtMs: null as number | null, overAtMs: 0, closedAtMs: 0 };
   let pushed: Page | null = null;
   const { state, next } = await world.run(async () => {
-    const { front, port } = await open(world, scenario, source.exchange);
+    const { front, exporter, port } = await open(world, scenario, source.exchange);
     const signals = sendSignals(world, scenario);
-    signals.first.addEventListener('abort', front.expectEnd);
+    if (front !== null) signals.first.addEventListener('abort', front.expectEnd);
     const random = openRandom(scenario.seed + 0.5);
     for (const plan of scenario.scrapers) startScraper(world, random, port, plan, scrapes);
     for (const { fromMs, ms, isOfNode } of scenario.standstills) {
@@ -70,8 +78,8 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
     const conditions = buildConditions(scenario, world);
     const sources = {
       conditions,
-      readExporter: front.readExporter,
-      observeFront: () => front.settle().then(front.observe),
+      readExporter: front?.readExporter ?? exporter?.observe ?? null,
+      ...(front !== null && { observeFront: () => front.settle().then(front.observe) }),
     };
     const end = await runLoop({
       ...NO_RECEIVERS,
@@ -80,6 +88,7 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
       signals,
       observe: (effect) => beginObservation(sources, world, effect),
       front,
+      ...(exporter !== null && { onView: exporter.takeView }),
       targets: [],
       log({ id, fields }) {
         if (id === 'mainEnded') times.knownAtMs = world.nowMs();
@@ -87,12 +96,12 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
         if (id !== 'polled') world.tell(() => `lastscrape: ${id} ${JSON.stringify(fields)}`);
       },
       async closeFront() {
-        await front.retire();
+        await front?.retire();
         times.closedAtMs = world.nowMs();
         world.tell(() => 'the front has closed');
       },
       async push() {
-        pushed = await readSnapshot(await front.newest());
+        pushed = await readSnapshot(await (front ?? exporter)?.newest());
         world.tell(() => `pushed ${showPage(pushed ?? new Map())}`);
         return { kind: 'accepted', requestsCount: 1 };
       },
@@ -113,11 +122,12 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
     }),
   );
   world.tell(() => JSON.stringify(report));
-  const { wholes, hasDeceived } = source;
+  const { wholes, reads, hasDeceived } = source;
   return {
     scenario,
     scrapes,
     wholes,
+    reads,
     wasDeceived: hasDeceived(),
     state,
     report,
@@ -128,15 +138,16 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
   };
 }
 
-/** The front on a virtual port, which reads the virtual source. */
+/** The front on a virtual port, or what reads without one; it reads the virtual source. */
 async function open(world: World, scenario: Scenario, exchange: Exchange) {
   const port: Port = { serving: null };
+  if (scenario.shape === 'portAlone') return { front: null, exporter: openAlone(world, scenario, exchange), port };
   const opened = await openFront(
     {
       at: { host: null, port: 9469 },
       url: new URL('http://localhost:8000/metrics'),
       metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
-      selectors: [{ name: SELECTED, labels: [] }],
+      selectors: [SELECTOR],
       isOnlyEvidence: scenario.shape === 'metricExporter',
       isPushed: true,
       pollMs: scenario.limits.pollMs,
@@ -166,7 +177,21 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
     },
   );
   if (opened.kind === 'failed') throw new Error(opened.problem);
-  return { front: opened.front, port };
+  return { front: opened.front, exporter: null, port };
+}
+
+/** As a run opens it where a push is set, and no front. */
+function openAlone(clock: World, { limits: { pollMs } }: Scenario, exchange: Exchange) {
+  const findMoment = () => ({ atMs: clock.nowMs(), seconds: START_SECONDS + clock.nowMs() / 1000 });
+  const log = ({ id }: LogEntry) => clock.tell(() => id);
+  const page = { url: new URL('http://localhost:8000/metrics'), metricNames: [], selectors: [SELECTOR] };
+  const kept = openKeptExporter(page, { findMoment, log, pollMs }, { open: () => exchange });
+  const reads = openExporterReads(kept, { clock, pollMs, restFactor: REST_FACTORS.usual });
+  const takeView = (view: MainView) => {
+    reads.takeView(view);
+    kept.takeView(view);
+  };
+  return { ...reads, takeView, newest: kept.newest };
 }
 
 function sendSignals(world: World, { signalsMs }: Scenario): Signals {
@@ -189,7 +214,7 @@ function buildPolicy(scenario: Scenario): Policy {
   return {
     limits: scenario.limits,
     conditions: conditions.map(({ metricName, isSignal = false }) => ({ isMetric: metricName !== null, isSignal })),
-    front: { port: 9_469 },
+    front: scenario.shape === 'portAlone' ? null : { port: 9_469 },
     push: { to: 'pushgateway', when: scenario.pushWhen },
     thresholds: [{ text: `${SELECTED} < 0`, name: SELECTED, comparison: '<', limit: 0 }],
     targets: [],
@@ -222,7 +247,7 @@ function readKind({ read }: ConditionKind, argument: string): Condition {
   return result.value;
 }
 
-async function readSnapshot(snapshot: Snapshot | null): Promise<Page | null> {
+async function readSnapshot(snapshot: Snapshot | null = null): Promise<Page | null> {
   if (snapshot === null) return null;
   return readPageBytes(snapshot.body.type.format, await readPieces(snapshot.body.read()));
 }

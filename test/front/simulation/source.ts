@@ -59,6 +59,9 @@ export type Whole = {
   readonly isKnownAsNew: boolean;
 };
 
+/** A request. `isWhole`: it was answered, and to its end. */
+export type SourceRead = { readonly beganAtMs: number; endedAtMs: number | null; isWhole: boolean };
+
 export function findGeneration({ downs }: SourcePlan, atMs: number): number {
   return downs.filter(({ toMs }) => toMs <= atMs).length;
 }
@@ -78,6 +81,7 @@ export function readPage(plan: SourcePlan, atMs: number): Page {
 /** Opens it. `isTextAsked`: a scraper asks for text alone. `wholes` gets each answer that came whole. */
 export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean) {
   const wholes: Whole[] = [];
+  const reads: SourceRead[] = [];
   /** Without a length, by Accept and by format: the families of what is kept, and of what may be cut since. */
   const shown = new Map<string, { readonly kept: readonly string[]; readonly short: readonly string[] | null }>();
   /** A cut answer looked whole. */
@@ -112,6 +116,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
   function send(request: Request): Promise<ExchangeResult> {
     const { promise, resolve } = Promise.withResolvers<ExchangeResult>();
     const askedAtMs = world.nowMs();
+    const read: SourceRead = { beganAtMs: askedAtMs, endedAtMs: null, isWhole: false };
     const cancels: (() => void)[] = [];
     let isOver = false;
     let status: number | null = null;
@@ -119,6 +124,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
       if (isOver) return;
       isOver = true;
       for (const cancel of cancels) cancel();
+      Object.assign(read, { endedAtMs: world.nowMs(), isWhole: result.kind === 'answered' && status === 200 });
       resolve(result);
     };
     const at = (atMs: number, callback: () => void) => {
@@ -149,6 +155,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     const fail = (why: string) => end({ kind: 'failed', why, wasSent: true, status });
     const { signal } = request;
     if (signal?.aborted) return Promise.resolve({ kind: 'failed', why: String(signal.reason), wasSent: false, status });
+    reads.push(read);
     signal?.addEventListener('abort', () => fail(String(signal.reason)));
     if (plan.downs.some(({ fromMs, toMs }) => fromMs <= askedAtMs && askedAtMs < toMs)) {
       world.tell(() => 'the source refuses');
@@ -240,5 +247,5 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
   }
 
   const exchange: Exchange = { send, close: async () => {} };
-  return { exchange, wholes, hasDeceived: () => hasDeceived };
+  return { exchange, wholes, reads, hasDeceived: () => hasDeceived };
 }

@@ -1,22 +1,25 @@
-// Reads the source as decide/serve/reads.ts says: hands each answer to those who share its read, and keeps no
-// rule of its own.
+// Reads the source as decide/serve/reads.ts says, with a front or without: hands each answer to those who
+// share its read, and keeps no rule of its own.
 
 import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
+import type { Wanted } from '../decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import {
   beginReads,
   endRead,
+  findWait,
   hasOwn,
-  READ_TIMEOUT_MS,
+  type ObservationNeed,
   type Read,
   type ReadNeed,
   type ReadsEvent,
+  type ReadsSettings,
   stepReads,
-  type Wanted,
 } from '../decide/serve/reads.ts';
-import type { ExporterReading } from '../observe/condition-kind.ts';
-import { makeFailedReading, NOT_READ } from '../observe/exporter.ts';
-import type { Beginning, BegunAnswer, Source, SourceRead } from './sources/source.ts';
+import type { MainView } from '../decide/serve/serve.ts';
+import type { ExporterReading } from './condition-kind.ts';
+import { type Exporter, makeFailedReading, NOT_READ } from './exporter.ts';
+import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
 
 /** Asks for a read that begins from now on. */
 export type ScrapeRead = {
@@ -29,18 +32,19 @@ export type ScrapeRead = {
 };
 
 /** A read that others may share. `limit`: this request for it was given up; the reason is a string. */
-export type SharedRead<SomeAnswer extends BegunAnswer> = SourceRead<SomeAnswer> & { readonly limit: AbortSignal };
+export type SharedRead<SomeAnswer extends BegunRead> = SourceRead<SomeAnswer> & { readonly limit: AbortSignal };
+
+/** What is read: begins a read, the second at a time at most; never rejects. */
+type ReadSource<SomeAnswer extends BegunRead> = {
+  readonly read: (signal: AbortSignal, accept?: string) => SourceRead<SomeAnswer>;
+  readonly close: () => Promise<void>;
+};
 
 /** What reads go by. */
-export type ReadsParts = {
+export type ReadsParts = ReadsSettings & {
   readonly clock: Clock;
   /** What our process has used so far. Default: it is not counted. */
   readonly readCpuMs?: (() => number) | undefined;
-  readonly pollMs: number;
-  /** How many times as long as a read took main is left alone. */
-  readonly restFactor: number;
-  /** A condition is a metric: an observation waits for the read that is under way. */
-  readonly isAwaited: boolean;
   /** What is known of main, and what own reads are to ask for. */
   readonly tell: () => { readonly isLiving: boolean; readonly wanted: readonly Wanted[] };
 };
@@ -52,11 +56,11 @@ export type ReadsParts = {
  *     const { begun, ended } = reads.read({ timeoutMs: 9_500, signal });   // for a scrape
  *     const reading = await reads.observe(signal);                          // for an observation
  */
-export type Reads<SomeAnswer extends BegunAnswer> = {
+export type Reads<SomeAnswer extends BegunRead> = {
   /** Waits for a read that begins after this call. Never rejects. */
   readonly read: (request: ScrapeRead) => SharedRead<SomeAnswer>;
-  /** The newest reading since the last call; begins a read if one is due. `isLast`: of a new one. */
-  readonly observe: (signal: AbortSignal, isLast?: boolean) => Promise<ExporterReading>;
+  /** The newest reading since the last call, for an observation with this need. Default: `own`. */
+  readonly observe: (signal: AbortSignal, need?: ObservationNeed) => Promise<ExporterReading>;
   /** Ends the requests of scrapes; what is being read goes on. */
   readonly giveUpScrapes: (why: string) => void;
   /** Ends all requests and reads, and closes the source. Nothing may be asked for afterwards. */
@@ -64,7 +68,7 @@ export type Reads<SomeAnswer extends BegunAnswer> = {
 };
 
 /** A request that waits for a read, or shares one. */
-type Sharer<SomeAnswer extends BegunAnswer> = {
+type Sharer<SomeAnswer extends BegunRead> = {
   readonly limit: AbortController;
   readonly begun: PromiseWithResolvers<Beginning<SomeAnswer>>;
   readonly ended: PromiseWithResolvers<ExporterReading>;
@@ -73,9 +77,9 @@ type Sharer<SomeAnswer extends BegunAnswer> = {
 const WHY = { gaveWay: 'it gave way to a scrape', late: 'timed out' } as const;
 
 /** Opens the reads; nothing is read before the first call. */
-export function openReads<SomeAnswer extends BegunAnswer>(
-  source: Pick<Source<SomeAnswer>, 'read' | 'close'>,
-  { clock, readCpuMs = () => 0, isAwaited, tell, ...settings }: ReadsParts,
+export function openReads<SomeAnswer extends BegunRead>(
+  source: ReadSource<SomeAnswer>,
+  { clock, readCpuMs = () => 0, tell, ...settings }: ReadsParts,
 ): Reads<SomeAnswer> {
   let reads = beginReads(settings);
   let cancelWake = () => {};
@@ -87,10 +91,10 @@ export function openReads<SomeAnswer extends BegunAnswer>(
   function take(event: ReadsEvent): void {
     cancelWake();
     const nowMs = clock.nowMs();
-    const told = stepReads(reads, { kind: 'told', ...tell() }, nowMs);
-    const { moves, wakeAtMs, ...next } = stepReads(told.reads, event, nowMs);
+    const known = stepReads(reads, { kind: 'main', ...tell() }, nowMs);
+    const { moves, wakeAtMs, ...next } = stepReads(known.reads, event, nowMs);
     ({ reads } = next);
-    for (const move of [...told.moves, ...moves]) {
+    for (const move of [...known.moves, ...moves]) {
       if (move.kind === 'cut') underWay.get(move.read.id)?.limit.abort(WHY[move.why]);
       else begin(move.read);
     }
@@ -136,6 +140,12 @@ export function openReads<SomeAnswer extends BegunAnswer>(
     return promise;
   }
 
+  async function cutAll(why: string): Promise<void> {
+    const ends = [...underWay.values()];
+    for (const { limit } of ends) limit.abort(why);
+    await Promise.all(ends.map(({ end }) => end));
+  }
+
   return {
     read({ accept = TEXT_ACCEPT, ...limits }) {
       const [id, { begun, ended, limit }] = sharers.add(limits);
@@ -143,26 +153,48 @@ export function openReads<SomeAnswer extends BegunAnswer>(
       if (!limit.signal.aborted) take({ kind: 'asked', request });
       return { begun: begun.promise, ended: ended.promise, limit: limit.signal };
     },
-    async observe(signal, isLast = false) {
-      take({ kind: 'look', isLast });
-      if (isLast) await waitFor(whenOwnEnd('last'), { timeoutMs: READ_TIMEOUT_MS, signal, clock });
-      else if (isAwaited && !shown.has()) await waitFor(whenOwnEnd(), { timeoutMs: settings.pollMs, signal, clock });
+    async observe(signal, need = 'own') {
+      take({ kind: 'observation', need });
+      const wait = findWait(reads, need, shown.has());
+      const result = wait && (await waitFor(whenOwnEnd(wait.need), { ...wait, signal, clock }));
+      if (result?.kind === 'pending' && settings.observing === 'contains') await cutAll(result.why);
       return shown.take();
     },
     giveUpScrapes: sharers.giveUpAll,
     async close() {
       sharers.giveUpAll('closed');
       take({ kind: 'closed' });
-      const ends = [...underWay.values()];
-      for (const { limit } of ends) limit.abort('closed');
-      await Promise.all(ends.map(({ end }) => end));
+      await cutAll('closed');
       await source.close();
     },
   };
 }
 
+/** The reads of an exporter where no front serves it. */
+export type ExporterReads = Pick<Reads<never>, 'observe' | 'close'> & {
+  /** What is known of main from now on. */
+  readonly takeView: (view: MainView) => void;
+};
+
+/** Opens them; each begins and ends within one observation. */
+export function openExporterReads(
+  exporter: Pick<Exporter, 'read' | 'close'>,
+  settings: Omit<ReadsParts, 'observing' | 'tell'>,
+): ExporterReads {
+  let isLiving = true;
+  const tell = () => ({ isLiving, wanted: [{ accept: TEXT_ACCEPT }] });
+  const { observe, close } = openReads(exporter, { ...settings, observing: 'contains', tell });
+  return {
+    observe,
+    close,
+    takeView({ main }) {
+      isLiving = main === 'living';
+    },
+  };
+}
+
 /** Who waits for a read or shares one, each until its own limits. */
-function openSharers<SomeAnswer extends BegunAnswer>(
+function openSharers<SomeAnswer extends BegunRead>(
   clock: Clock,
   giveUp: (id: number, sharer: Sharer<SomeAnswer>, why: string) => void,
 ) {
