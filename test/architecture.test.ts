@@ -147,6 +147,18 @@ test('decide, exposition, config and what else is said to be is pure', () => {
   }
 });
 
+/** Cursors over bytes, which are read a hundred million times, and what is built from them. */
+const FAST = /^src\/(exposition|front\/pushgateway)\//;
+
+test('what is pure assigns no field and adds to nothing it was given, but for a regular expression', () => {
+  for (const file of files.filter((each) => PURE.some((place) => each.startsWith(place)) && !FAST.test(each))) {
+    const code = withoutCommentsAndStrings(readSource(file));
+    const assigned =
+      /^\s*[\w.]+\.(?!lastIndex\b)\w+ (?:[-+*/%]|\?\?|\|\||&&)?= .*|\.\w+(?:\+\+|--)|\w\.\w+\.push\(.*/m.exec(code);
+    assert.equal(assigned?.[0], undefined, `${file} must return what is new`);
+  }
+});
+
 test('explain is pure but for one file, and only it is given a Host', () => {
   const explainFiles = files.filter((file) => findFolder(file) === 'explain' && file !== 'src/explain/run-explain.ts');
   assert.ok(explainFiles.length > 10);

@@ -51,11 +51,19 @@ export type WatchEnd = Pick<
   'sinceMs' | 'outcome' | 'because' | 'mainEndedAtMs' | 'scrapesSeenCount' | 'hasAnswered' | 'handOver'
 >;
 
+/** What is logged with a decision. */
+type Logged = { readonly log: readonly LogEntry[] };
+
+/** The same turn, with one entry more. */
+export function addLog<Turn extends Logged>(turn: Turn, id: MessageId, fields: LogEntry['fields']): Turn {
+  return { ...turn, log: [...turn.log, { id, fields }] };
+}
+
 /** One event on its way through the rules. */
-type Turn = { readonly nowMs: number; readonly policy: Policy; readonly log: LogEntry[] };
+type Turn = Logged & { readonly nowMs: number; readonly policy: Policy };
 
 /** Begins to quit: lists what is left to do, and begins the first of it. */
-export function beginQuitting(facts: Facts, end: WatchEnd, log: LogEntry[], policy: Policy): Decision {
+export function beginQuitting(facts: Facts, end: WatchEnd, log: Logged['log'], policy: Policy): Decision {
   const tasks = listTasks(end, policy);
   const spared = tasks.some(({ kind }) => kind === 'push') ? undefined : policy.push;
   const phase: Quitting = {
@@ -124,18 +132,16 @@ export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Poli
       const { kind, ...why } = event.result;
       const push = reportPush(to, event.result, event.atMs - phase.quitSinceMs);
       const fields = { to, seconds: push.seconds, ...why };
-      turn.log.push({ id: kind === 'accepted' ? 'pushAccepted' : 'pushFailed', fields });
-      return endTask({ facts, phase: { ...phase, push } }, turn);
+      const id = kind === 'accepted' ? 'pushAccepted' : 'pushFailed';
+      return endTask({ facts, phase: { ...phase, push } }, addLog(turn, id, fields));
     }
     case 'webhookCalled': {
       const { kind, ...fields } = event.result;
-      turn.log.push({ id: kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields });
-      return endTask(state, turn);
+      return endTask(state, addLog(turn, kind === 'accepted' ? 'webhookAccepted' : 'webhookFailed', fields));
     }
     default: {
       if (phase.target === null) throw new Error('Bug: no target is being asked');
-      logTargetEvent(turn, event, readPolicy(state, policy));
-      return moveTarget(state, phase.target, event, turn);
+      return moveTarget(state, phase.target, event, logTargetEvent(turn, event, readPolicy(state, policy)));
     }
   }
 }
@@ -157,18 +163,19 @@ function beginTask(state: QuitState, turn: Turn): Decision {
   const { phase } = state;
   const [task] = phase.tasks;
   if (task === undefined) return endRun(state, null, log, policy);
-  const perform = (next: QuitEffect): QuitDecision => ({ kind: 'quitting', state, log, next });
+  const perform = (next: QuitEffect, { log } = turn): QuitDecision => ({ kind: 'quitting', state, log, next });
   const sendWithin = (maxMs: number) => ({ untilMs: nowMs + maxMs, graceMs: findSendGrace(phase, policy) });
   switch (task.kind) {
     case 'closeFront':
       return perform({ kind: 'closeFront' });
     case 'push':
-      log.push({ id: 'pushing', fields: { to: task.to, outcome: phase.outcome } });
-      return perform({ ...task, ...sendWithin(PUSH_MAX_MS) });
+      return perform(
+        { ...task, ...sendWithin(PUSH_MAX_MS) },
+        addLog(turn, 'pushing', { to: task.to, outcome: phase.outcome }),
+      );
     case 'declareDead':
       if (!policy.isDryRun) return perform({ kind: 'declareDead' });
-      log.push({ id: 'tombstoneSkipped', fields: { path: policy.tombstonePath } });
-      return endTask(state, turn);
+      return endTask(state, addLog(turn, 'tombstoneSkipped', { path: policy.tombstonePath }));
     case 'webhook':
       return perform({ kind: 'callWebhook', ...sendWithin(WEBHOOK_MAX_MS) });
     case 'target': {
@@ -177,8 +184,8 @@ function beginTask(state: QuitState, turn: Turn): Decision {
         return moveTarget(state, beginTarget(next, readTime(state, nowMs, policy)), { kind: 'begun' }, turn);
       }
       const { name, request } = next;
-      log.push({ id: 'targetSkipped', fields: { target: name, request } });
-      return endTarget(state, { target: name, result: 'skipped', seconds: 0 }, turn);
+      const skipped = addLog(turn, 'targetSkipped', { target: name, request });
+      return endTarget(state, { target: name, result: 'skipped', seconds: 0 }, skipped);
     }
   }
 }
@@ -232,8 +239,8 @@ function moveTarget(state: QuitState, before: TargetState, event: TargetEvent, t
     const { name } = readPolicy(state, policy);
     const { result, hint } = move;
     const fields = { seconds: toSeconds(nowMs - target.beganAtMs, 2), ...(result === 'failed' ? { hint } : {}) };
-    log.push({ id: RESULT_MESSAGES[result], fields: { target: name, ...fields } });
-    return endTarget(state, { target: name, result, ...fields }, turn);
+    const logged = addLog(turn, RESULT_MESSAGES[result], { target: name, ...fields });
+    return endTarget(state, { target: name, result, ...fields }, logged);
   }
   const next: QuitEffect = { ...move, index: phase.reports.length };
   return { kind: 'quitting', state: { facts, phase: { ...phase, target } }, log, next };
@@ -248,16 +255,15 @@ const RESULT_MESSAGES = {
 type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 
 /** Logs an event. What a signal leaves behind shows outside of this run, as an exit code. */
-function logTargetEvent({ log }: Turn, event: TargetQuitEvent, { name: target }: TargetPolicy): void {
-  if (event.kind === 'probed') return;
+function logTargetEvent(turn: Turn, event: TargetQuitEvent, { name: target }: TargetPolicy): Turn {
+  if (event.kind === 'probed') return turn;
   const result = event.kind === 'asked' ? event.answer : event.result;
-  if (result.kind === 'signalled' && result.pids.length > 0) {
-    const { signal, pids } = result;
-    const id = event.kind === 'asked' ? 'targetSignalled' : 'targetForced';
-    log.push({ id, fields: { target, signal, pids, ...event.leaves } });
-  }
-  if (event.kind === 'asked') log.push({ id: 'targetAsked', fields: { target, ...result } });
-  else if (result.kind === 'impossible') log.push({ id: 'targetNotForced', fields: { target, why: result.why } });
+  const isSignalled = result.kind === 'signalled' && result.pids.length > 0;
+  const id = event.kind === 'asked' ? 'targetSignalled' : 'targetForced';
+  const sent = isSignalled && { target, signal: result.signal, pids: result.pids, ...event.leaves };
+  const logged = sent ? addLog(turn, id, sent) : turn;
+  if (event.kind === 'asked') return addLog(logged, 'targetAsked', { target, ...result });
+  return result.kind === 'impossible' ? addLog(logged, 'targetNotForced', { target, why: result.why }) : logged;
 }
 
 /** The policy of the target that is, or comes, under way. */

@@ -12,7 +12,7 @@ import {
   toSeconds,
 } from '../model.ts';
 import { judgeEnd } from '../quit/exit-codes.ts';
-import { beginQuitting } from '../quit/quitting.ts';
+import { addLog, beginQuitting } from '../quit/quitting.ts';
 import {
   findInterval,
   findSilence,
@@ -33,8 +33,15 @@ import { isQuiet } from './scrape-count.ts';
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
   const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
   const id = because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded';
-  log(turn, id, describeEnd(turn.evidence.text, turn.observation.atMs - sinceMs, turn.policy));
-  return holdOn(turn, { ...NEW_HOLD, mainEndedAtMs: sinceMs, because, count, isExporterRestarted, hasAnswered });
+  const end = describeEnd(turn.evidence.text, turn.observation.atMs - sinceMs, turn.policy);
+  return holdOn(addLog(turn, id, end), {
+    ...NEW_HOLD,
+    mainEndedAtMs: sinceMs,
+    because,
+    count,
+    isExporterRestarted,
+    hasAnswered,
+  });
 }
 
 /** What is logged of main's end, which came `agoMs` ago. */
@@ -56,7 +63,7 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   const { observation, evidence, facts, policy } = turn;
   const { limits } = policy;
   const { because } = phase;
-  const end = (outcome: HoldOutcome) => quit(turn, because === 'runTimeout' ? 'timedOut' : outcome, because, phase);
+  const end = (outcome: HoldOutcome) => endHold(turn, phase, outcome);
   const isUnread = needsLastRead({ facts, phase }, policy);
   const isReached = hasHold(limits) && isCounted(turn, phase);
   if (!isUnread && !isReached && isHandOverDue({ facts, phase }, policy)) {
@@ -66,7 +73,7 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   if (!hasHold(limits) && isUnread) return watch(turn, phase);
   if (!hasHold(limits) && policy.front === null) return end(isHandedOver ? 'handedOver' : 'released');
   if (!hasHold(limits) && !isHandedOver) return end('released');
-  if (policy.front !== null) return holdWithFront(turn, phase, end);
+  if (policy.front !== null) return holdWithFront(turn, phase);
   // Another one is in the exporter's place: one holds, and a second would keep the pod for its whole TTL.
   if (observation.exporter.kind === 'answered' && observation.exporter.isFront === true) return end('released');
 
@@ -86,23 +93,30 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
     if (isGraceOver(turn)) return end('terminated');
   }
   if (observation.exporter.kind === 'answered' && observation.exporter.scrapes === null) {
-    warnOnce(turn, 'noCounter', { ttlSeconds: limits.ttlMs / 1000 });
+    const warned = warnOnce(turn, 'noCounter', { ttlSeconds: limits.ttlMs / 1000 });
+    return watch(warned, { ...phase, scrapedAtMs });
   }
   return watch(turn, { ...phase, scrapedAtMs });
+}
+
+function endHold(turn: Turn, phase: Holding, outcome: HoldOutcome): Decision {
+  const { because } = phase;
+  return quit(turn, because === 'runTimeout' ? 'timedOut' : outcome, because, phase);
 }
 
 /**
  * With a front the source may go, or be restarted: what it showed is kept here. The hold ends by the count,
  * the TTL or the grace, and not while an answer is on its way, for a while.
  */
-function holdWithFront(turn: Turn, phase: Holding, end: (outcome: HoldOutcome) => Decision): Decision {
-  const { observation, evidence, policy } = turn;
+function holdWithFront(before: Turn, phase: Holding): Decision {
+  const { observation, evidence, policy } = before;
   const { limits } = policy;
-  const { front } = turn.facts;
-  const { isReached: isScraped, givenUp } = countTurnout(turn, phase.mainEndedAtMs);
+  const { front } = before.facts;
+  const { isReached: isScraped, givenUp } = countTurnout(before, phase.mainEndedAtMs);
   const isReached = isScraped && hasHold(limits);
   const isHandedOver = phase.handOver?.result === 'accepted';
-  if (!isHandedOver) giveUp(turn, givenUp);
+  const turn = isHandedOver ? before : givenUp.reduce(giveUp, before);
+  const end = (outcome: HoldOutcome) => endHold(turn, phase, outcome);
   const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
   const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused && !isUnread;
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
@@ -126,20 +140,19 @@ function isCounted(turn: Turn, { mainEndedAtMs, count }: Holding): boolean {
   return count.seenCount >= findLeastWanted(turn.policy.limits);
 }
 
-/** Logs each scraper once that is given up. */
-function giveUp(turn: Turn, givenUp: readonly Scraper[]): void {
-  for (const scraper of givenUp) {
-    const { front } = turn.facts;
-    if (front.givenUpIds.includes(scraper.id)) continue;
-    turn.facts = { ...turn.facts, front: { ...front, givenUpIds: [...front.givenUpIds, scraper.id] } };
-    if (scraper.id > SCRAPERS_LOGGED_COUNT) continue;
-    const intervalMs = findInterval(scraper);
-    log(turn, 'scraperGivenUp', {
-      scraper: nameScraper(scraper),
-      intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
-      silentSeconds: toSeconds(findSilence(scraper, turn.observation.atMs)),
-    });
-  }
+/** Logs once that a scraper is given up. */
+function giveUp(turn: Turn, scraper: Scraper): Turn {
+  const { front } = turn.facts;
+  if (front.givenUpIds.includes(scraper.id)) return turn;
+  const givenUpIds = [...front.givenUpIds, scraper.id];
+  const known = { ...turn, facts: { ...turn.facts, front: { ...front, givenUpIds } } };
+  if (scraper.id > SCRAPERS_LOGGED_COUNT) return known;
+  const intervalMs = findInterval(scraper);
+  return addLog(known, 'scraperGivenUp', {
+    scraper: nameScraper(scraper),
+    intervalSeconds: intervalMs === null ? null : toSeconds(intervalMs),
+    silentSeconds: toSeconds(findSilence(scraper, turn.observation.atMs)),
+  });
 }
 
 /** The watch is over: quitting begins. `held`: the hold; null where main's end was not seen. */
@@ -147,45 +160,52 @@ export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Ho
   const { observation, policy } = turn;
   const mainEndedAtMs = held?.mainEndedAtMs ?? null;
   const scrapesSeenCount = held === null ? null : countSeen(turn, held);
-  log(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
+  const quitting = addLog(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
     outcome,
     because,
     heldSeconds: mainEndedAtMs === null ? null : toSeconds(observation.atMs - mainEndedAtMs),
     scrapesSeen: scrapesSeenCount,
     seen: turn.evidence.text,
   });
-  logVerdict(turn, judgeEnd(turn.facts, { because, mainEndedAtMs }, policy));
-  if (held !== null) warnOfLoss(turn);
+  const judged = logVerdict(quitting, judgeEnd(turn.facts, { because, mainEndedAtMs }, policy));
+  const { facts, log } = held === null ? judged : warnOfLoss(judged);
   const sinceMs = observation.atMs;
   const hasAnswered = held?.hasAnswered ?? false;
   const { handOver } = held ?? {};
   const watchEnd = { sinceMs, outcome, because, mainEndedAtMs, scrapesSeenCount, hasAnswered, handOver };
-  return beginQuitting(turn.facts, watchEnd, turn.log, policy);
+  return beginQuitting(facts, watchEnd, log, policy);
 }
 
 /** At most this many entries are logged: the log has a bound; the report counts all. */
 const FAILED_LOGGED_COUNT = 10;
 const ENTRY_LOGGED_LENGTH = 300;
 
-function logVerdict(turn: Turn, verdict: Verdict | null): void {
+function logVerdict(turn: Turn, verdict: Verdict | null): Turn {
   const { thresholds = [] } = turn.policy;
   const { numbers } = turn.facts;
-  if (verdict === null) return;
-  if (verdict.kind === 'notJudged') return void log(turn, 'thresholdsNotJudged', { by: verdict.by });
-  for (const { text } of findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT)) {
-    log(turn, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) });
-  }
-  if (verdict.kind === 'passed') return void log(turn, 'thresholdsPassed', { count: thresholds.length });
-  for (const { entry, ...rest } of verdict.failed.slice(0, FAILED_LOGGED_COUNT)) {
-    log(turn, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest });
-  }
+  if (verdict === null) return turn;
+  if (verdict.kind === 'notJudged') return addLog(turn, 'thresholdsNotJudged', { by: verdict.by });
+  const zero = findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT);
+  const logged = zero.reduce(
+    (all, { text }) => addLog(all, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) }),
+    turn,
+  );
+  if (verdict.kind === 'passed') return addLog(logged, 'thresholdsPassed', { count: thresholds.length });
+  return verdict.failed
+    .slice(0, FAILED_LOGGED_COUNT)
+    .reduce(
+      (all, { entry, ...rest }) =>
+        addLog(all, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest }),
+      logged,
+    );
 }
 
 /** Warns where main's last numbers, or all of them, never came. */
-function warnOfLoss(turn: Turn): void {
+function warnOfLoss(turn: Turn): Turn {
   const { pushes, hookCallsCount } = turn.facts.front.seen;
-  if (pushes?.takenCount === 0 && pushes.refusedCount === 0) warnOnce(turn, 'nothingPushed', {});
-  if (hookCallsCount === 0 && turn.facts.hasAnswered) warnOnce(turn, 'hookNotCalled', {});
+  const isNothing = pushes?.takenCount === 0 && pushes.refusedCount === 0;
+  const warned = isNothing ? warnOnce(turn, 'nothingPushed', {}) : turn;
+  return hookCallsCount === 0 && turn.facts.hasAnswered ? warnOnce(warned, 'hookNotCalled', {}) : warned;
 }
 
 /** Scrapes since main ended; null where nothing counts them. */
@@ -211,11 +231,11 @@ export const GONE_AFTER_MS = 15_000;
 export type Turn = {
   /** The facts from before it. */
   readonly before: Facts;
-  facts: Facts;
+  readonly facts: Facts;
   readonly observation: Observation;
   readonly evidence: Evidence;
   readonly policy: Policy;
-  readonly log: LogEntry[];
+  readonly log: readonly LogEntry[];
 };
 
 /** Whether a limit is over, and this observation saw what is there since. */
@@ -233,13 +253,8 @@ export function isGone(sinceMs: number | null, turn: Turn): boolean {
   return turn.facts.terminatedAtMs !== null || turn.observation.atMs - sinceMs >= GONE_AFTER_MS;
 }
 
-export function log(turn: Turn, id: MessageId, fields: LogEntry['fields']): void {
-  turn.log.push({ id, fields });
-}
-
 /** `key`: what is warned of once; the message where it is left out. */
-export function warnOnce(turn: Turn, id: MessageId, fields: LogEntry['fields'], key: string = id): void {
-  if (turn.facts.warned.includes(key)) return;
-  turn.facts = { ...turn.facts, warned: [...turn.facts.warned, key] };
-  log(turn, id, fields);
+export function warnOnce(turn: Turn, id: MessageId, fields: LogEntry['fields'], key: string = id): Turn {
+  if (turn.facts.warned.includes(key)) return turn;
+  return addLog({ ...turn, facts: { ...turn.facts, warned: [...turn.facts.warned, key] } }, id, fields);
 }

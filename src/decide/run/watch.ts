@@ -3,7 +3,7 @@
 // A limit decides only by what an observation showed once it was over: the clock alone has seen nothing.
 
 import { cut } from '../../base/text.ts';
-import type { LogEntry } from '../messages.ts';
+import type { LogEntry, MessageId } from '../messages.ts';
 import {
   assertNever,
   findLeastWanted,
@@ -13,6 +13,7 @@ import {
   type Policy,
   toSeconds,
 } from '../model.ts';
+import { addLog } from '../quit/quitting.ts';
 import {
   addRequest,
   addScrape,
@@ -42,7 +43,6 @@ import {
   isGone,
   isGraceOver,
   isOver,
-  log,
   NEW_HOLD,
   quit,
   type Turn,
@@ -86,8 +86,7 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
   const { phase, facts: before } = state;
   const advanced = advanceFacts(before, observation, evidence);
   const facts = { ...advanced, numbers: advanceNumbers({ facts: advanced, phase }, observation, evidence) };
-  const turn: Turn = { before, facts, observation, evidence, policy, log: [] };
-  logObservation(turn);
+  const turn = logObservation({ before, facts, observation, evidence, policy, log: [] });
   switch (phase.kind) {
     case 'waiting':
       return decideWaiting(turn, phase);
@@ -113,10 +112,9 @@ function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Pol
     phase: isEnd ? { ...NEW_HOLD, mainEndedAtMs: atMs, because: 'signal', count: beginCount(atMs) } : phase,
   };
   const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
-  const entries: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
-  if (isEnd) {
-    entries.push({ id: 'mainEnded', fields: describeEnd(SIGNAL_SEEN, 0, policy) });
-  }
+  const begun: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
+  const ended: LogEntry[] = isEnd ? [{ id: 'mainEnded', fields: describeEnd(SIGNAL_SEEN, 0, policy) }] : [];
+  const entries = [...begun, ...ended];
   return { kind: 'watching', state, log: entries, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
 }
 
@@ -154,19 +152,17 @@ function decideWaiting(turn: Turn, phase: Waiting): Decision {
   const begun = isNewlyKnown ? null : phase.done;
   const done = advance(begun, turn, evidence.isDone);
   if (evidence.isAlive) {
-    log(turn, 'mainRunning', { seen: evidence.text });
-    return runOn(turn, JUST_RUNNING);
+    return runOn(addLog(turn, 'mainRunning', { seen: evidence.text }), JUST_RUNNING);
   }
   if (turn.facts.wasAliveBefore) {
     if (done !== null && isSettled(done, observation, evidence.isDone, settleMs)) {
-      log(turn, 'mainHadEnded', {});
-      return hold(turn, done, 'settled');
+      return hold(addLog(turn, 'mainHadEnded', {}), done, 'settled');
     }
     if (isGraceOver(turn)) return endByGrace(turn, done);
     if (!evidence.isDone) {
-      turn.facts = { ...turn.facts, aliveSinceMs: observation.atMs };
-      log(turn, 'mainWasAlive', { seen: evidence.text });
-      return decideRunning(turn, { ...JUST_RUNNING, done: begun, others: hasOthers(policy) ? begun : null });
+      const alive = { ...turn, facts: { ...turn.facts, aliveSinceMs: observation.atMs } };
+      const logged = addLog(alive, 'mainWasAlive', { seen: evidence.text });
+      return decideRunning(logged, { ...JUST_RUNNING, done: begun, others: hasOthers(policy) ? begun : null });
     }
     return watch(turn, { kind: 'waiting', done });
   }
@@ -211,8 +207,9 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     const afterMs = isHoldOver ? 0 : WITHOUT_METRIC_AFTER_MS;
     if (isSettled(others, observation, evidence.areOthersDone, afterMs)) {
       const ended = isHoldOver ? done : others;
-      log(turn, 'metricGivenUp', { seconds: toSeconds(observation.atMs - ended.sinceMs), seen: evidence.text });
-      return hold(turn, ended, 'settledWithoutMetric');
+      const seconds = toSeconds(observation.atMs - ended.sinceMs);
+      const logged = addLog(turn, 'metricGivenUp', { seconds, seen: evidence.text });
+      return hold(logged, ended, 'settledWithoutMetric');
     }
   }
   return runOn(turn, { kind: 'running', done, others, goneSinceMs });
@@ -231,8 +228,7 @@ function runOn(turn: Turn, phase: Running): Decision {
     return hold(turn, phase.done ?? beginSeries(observation, turn.before.history), 'runTimeout');
   }
   if (isGraceOver(turn)) return endByGrace(turn, phase.done);
-  warnWhileRunning(turn);
-  return watch(turn, phase);
+  return watch(warnWhileRunning(turn), phase);
 }
 
 /** The grace is used up: main has ended where that was seen twice, though it was not settled yet. */
@@ -244,8 +240,8 @@ function endByGrace(turn: Turn, done: Series | null): Decision {
 function decideHolding(turn: Turn, before: Holding): Decision {
   const { observation, evidence } = turn;
   if (evidence.isAlive && before.because !== 'runTimeout') {
-    log(turn, 'mainRunningAgain', { seen: evidence.text });
-    return withdrawFirst(runOn(turn, JUST_RUNNING), before, observation.atMs, turn.policy);
+    const again = runOn(addLog(turn, 'mainRunningAgain', { seen: evidence.text }), JUST_RUNNING);
+    return withdrawFirst(again, before, observation.atMs, turn.policy);
   }
   const seen = advanceSinceEnd(before, observation, turn.before.history);
   return holdOn(turn, { ...before, ...seen, goneSinceMs: advanceGone(before.goneSinceMs, turn) });
@@ -269,76 +265,80 @@ function hasOthers({ conditions }: Policy): boolean {
 }
 
 /** Logs what was seen, and warns once of each problem of a condition that a person must fix. */
-function logObservation(turn: Turn): void {
+function logObservation(turn: Turn): Turn {
   const { startedAtMs, atMs, exporter, conditions } = turn.observation;
-  log(turn, 'polled', {
+  const logged = addLog(turn, 'polled', {
     tookSeconds: toSeconds(atMs - startedAtMs),
     exporter,
     conditions: conditions.map((condition) => [condition.kind, ...describe(condition)].join(': ')),
   });
-  for (const condition of conditions) {
-    if (condition.kind !== 'blind' || condition.problem === undefined) continue;
+  return conditions.reduce((all, condition) => {
+    if (condition.kind !== 'blind' || condition.problem === undefined) return all;
     const { problem } = condition;
-    warnOnce(turn, 'conditionBlind', { problem }, problem);
-  }
+    return warnOnce(all, 'conditionBlind', { problem }, problem);
+  }, logged);
 }
 
-function warnWhileRunning(turn: Turn): void {
+/** What is warned of, each once. `key`: instead of the message, which may come several times. */
+type Warning = readonly [id: MessageId, fields: LogEntry['fields'], key?: string];
+
+function warnWhileRunning(turn: Turn): Turn {
   const { observation, evidence, facts, policy } = turn;
   const seen = evidence.text;
+  const warnings: Warning[] = [];
   // A front's source may be main itself, which has just ended.
   const isVanished = evidence.isRefused && evidence.isAlive && facts.hasAnswered && policy.front === null;
-  if (isVanished) warnOnce(turn, 'exporterVanished', { seen });
+  if (isVanished) warnings.push(['exporterVanished', { seen }]);
   const unreadableMs = observation.atMs - (facts.metricUnreadableSinceMs ?? observation.atMs);
   if (evidence.isMetricUnreadable && unreadableMs >= WITHOUT_METRIC_AFTER_MS) {
-    warnOnce(turn, hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen });
+    warnings.push([hasOthers(policy) ? 'metricUnreadable' : 'onlyMetricUnreadable', { seen }]);
   }
   const { running, aliveSinceMs } = facts;
-  if (policy.front !== null) warnOfFront(turn, policy.front.port);
+  if (policy.front !== null) warnings.push(...listFrontWarnings(turn, policy.front.port));
   const sinceMs = running.restartedAtMs ?? aliveSinceMs;
   const isLong = sinceMs !== null && observation.atMs - sinceMs >= NOBODY_AFTER_MS;
   const isNobody = policy.front === null && running.count.isNobody && !running.wasScrapedBefore;
   if (isLong && isNobody && hasHold(policy.limits)) {
-    warnOnce(turn, 'nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 });
+    warnings.push(['nobodyScraped', { seconds: NOBODY_AFTER_MS / 1000 }]);
   }
   const isUnread = aliveSinceMs !== null && observation.atMs - aliveSinceMs >= UNREAD_AFTER_MS && facts.hasAnswered;
   const unread = isUnread ? listUnread(policy.thresholds ?? [], facts.numbers) : [];
   for (const { entry, ...rest } of unread.slice(0, UNREAD_MAX_COUNT)) {
-    warnOnce(turn, 'thresholdUnread', { entry: cut(entry, 300), ...rest }, `thresholdUnread ${entry}`);
+    warnings.push(['thresholdUnread', { entry: cut(entry, 300), ...rest }, `thresholdUnread ${entry}`]);
   }
-  warnOfSlowScrapers(turn);
+  const all = [...warnings, ...listSlowScrapers(turn)];
+  return all.reduce((warned, warning) => warnOnce(warned, ...warning), turn);
 }
 
 /**
  * Warns of a page that never could be read, and where nothing asks for it, while main can still be mended.
  */
-function warnOfFront(turn: Turn, port: number): void {
-  const { observation, facts, policy } = turn;
+function listFrontWarnings({ observation, facts, policy }: Turn, port: number): readonly Warning[] {
   const { scrapers, seen } = facts.front;
   const aliveMs = facts.aliveSinceMs === null ? 0 : observation.atMs - facts.aliveSinceMs;
-  if (aliveMs >= UNREAD_AFTER_MS && seen.answeredAtMs === null && seen.unreadWhy !== undefined) {
-    warnOnce(turn, 'pageNeverRead', { seconds: UNREAD_AFTER_MS / 1000, why: cut(seen.unreadWhy, 200) });
-  }
+  const isUnread = aliveMs >= UNREAD_AFTER_MS && seen.answeredAtMs === null && seen.unreadWhy !== undefined;
+  const unread = { seconds: UNREAD_AFTER_MS / 1000, why: cut(seen.unreadWhy ?? '', 200) };
   const isScrapeWanted = hasHold(policy.limits) && policy.handOver === undefined;
-  if (isScrapeWanted && aliveMs >= FRONT_NOBODY_AFTER_MS && scrapers.length === 0) {
-    warnOnce(turn, 'frontNotScraped', { seconds: FRONT_NOBODY_AFTER_MS / 1000, port });
-  }
+  const isUnscraped = isScrapeWanted && aliveMs >= FRONT_NOBODY_AFTER_MS && scrapers.length === 0;
+  return [
+    ...(isUnread ? [['pageNeverRead', unread] as const] : []),
+    ...(isUnscraped ? [['frontNotScraped', { seconds: FRONT_NOBODY_AFTER_MS / 1000, port }] as const] : []),
+  ];
 }
 
-/** Warns once of each scraper whose interval is longer than the hold. */
-function warnOfSlowScrapers(turn: Turn): void {
-  const { limits, conditions } = turn.policy;
-  if (!hasHold(limits)) return;
+/** Each scraper whose interval is longer than the hold. */
+function listSlowScrapers({ facts, policy: { limits, conditions } }: Turn): readonly Warning[] {
+  if (!hasHold(limits)) return [];
   const isBySignal = conditions.some(({ isSignal }) => isSignal === true);
   const holdMs = isBySignal ? Math.min(limits.ttlMs, findWatchEnd(0, limits)) : limits.ttlMs;
-  for (const scraper of turn.facts.front.scrapers) {
+  return facts.front.scrapers.flatMap((scraper): readonly Warning[] => {
     const intervalMs = findInterval(scraper);
-    if (intervalMs === null || intervalMs <= holdMs || scraper.id > SCRAPERS_LOGGED_COUNT) continue;
+    if (intervalMs === null || intervalMs <= holdMs || scraper.id > SCRAPERS_LOGGED_COUNT) return [];
     const fields = {
       scraper: nameScraper(scraper),
       intervalSeconds: toSeconds(intervalMs),
       holdSeconds: holdMs / 1000,
     };
-    warnOnce(turn, 'scraperTooSlow', fields, `scraperTooSlow ${scraper.id}`);
-  }
+    return [['scraperTooSlow', fields, `scraperTooSlow ${scraper.id}`]];
+  });
 }
