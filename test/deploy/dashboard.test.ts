@@ -135,6 +135,10 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, readonly string[
     refused: ['refused: full: 3'],
   },
   'Keeper: oldest page that is not scraped': { oldest: ['oldest: 300'] },
+  'Last numbers of all jobs behind a front': {
+    stored: ['shop  exact: 1', 'shop  late: 1', 'shop  lost: 0', 'shop  never: 0'],
+    mayMiss: ['shop  exact: 0', 'shop  late: 0.7'],
+  },
 };
 
 type Row = { readonly metric: Readonly<Record<string, string>>; readonly value: string };

@@ -65,6 +65,20 @@ const STATES = [
   ['place-master-c', 'kube_pod_init_container_status_running', 'locust-metrics-exporter', '1 _ 1 _ 1 0 0'],
   ['place-master-c', 'kube_pod_init_container_status_running', 'wait-for-tests', '1 _ 1 _ 1 1 1'],
   ['place-master-c', 'kube_pod_container_status_terminated', 'place-master', '0 _ 0 _ 1 1 1'],
+  ...['exact', 'late', 'lost', 'never'].map(
+    (pod) => [pod, 'kube_pod_init_container_status_terminated', 'lastscrape', '0 _ 0 _ 1'] as const,
+  ),
+  ['runs', 'kube_pod_init_container_status_terminated', 'lastscrape', '0 _ 0 _ 0'],
+] as const;
+
+/** Of jobs behind a front: scraped after their end, or not; `never` was no target. */
+const FRONTS = [
+  ['exact', 'main_ended', '0 0 1'],
+  ['exact', 'may_miss_seconds', '_ _ 0'],
+  ['late', 'main_ended', '0 0 1'],
+  ['late', 'may_miss_seconds', '_ _ 0.7'],
+  ['lost', 'main_ended', '0 0'],
+  ['runs', 'main_ended', '0 0 0'],
 ] as const;
 
 /** Of a keeper, a sample every 15 s: what is listed longest ended at the first. */
@@ -101,6 +115,11 @@ function writeOpenMetrics(): string {
     values.split(' ').forEach((value, index) => {
       if (value === '_') return;
       add(metric, `namespace="shop",pod="${pod}",container="${container}"`, value, index * 15);
+    });
+  }
+  for (const [pod, name, values] of FRONTS) {
+    values.split(' ').forEach((value, index) => {
+      if (value !== '_') add(`lastscrape_${name}`, `namespace="shop",pod="${pod}"`, value, index * 15);
     });
   }
   for (const [name, labels, values] of KEEPER) {

@@ -64,7 +64,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])),
-      most: 51_249,
+      most: 51_650,
       plan: 45_000,
     },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
