@@ -31,7 +31,7 @@ export const MESSAGES = {
   noCounter: warn('the exporter shows no scrape counter: holding for the whole TTL'),
   nobodyScraped: warn('nothing has scraped this exporter: NetworkPolicy, mesh mTLS, PodMonitor?'),
   frontNotScraped: warn(
-    "nothing has scraped this port: Prometheus must scrape it in place of main's, by prometheus.io/port or a PodMonitor, and drop no init containers",
+    "nothing has scraped this port: unless it scrapes less often than every 45 s, Prometheus must scrape it in place of main's, by prometheus.io/port or a PodMonitor, and drop no init containers",
   ),
   pageNeverRead: warn('nothing could be read from main so far: is LASTSCRAPE_METRICS_URL its page?'),
   scraperFound: info('new scraper'),
