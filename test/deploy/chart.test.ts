@@ -191,6 +191,16 @@ describe('deploy/chart', { skip }, () => {
     assert.equal(read('securityContext=null'), undefined);
   });
 
+  test('the version of a cluster suffices, without its list of APIs, as in CI or GitOps', () => {
+    for (const engine of ['policy', 'kyverno']) {
+      const values = [IMAGE, `engine=${engine}`, 'monitors.enabled=true', 'rules.enabled=true', 'keeper.enabled=true'];
+      const { stdout, stderr } = template(values, { apis: [] });
+      assert.equal(stderr, '', engine);
+      assert.equal(stdout, template(values).stdout, engine);
+      assert.match(stdout, engine === 'kyverno' ? /^kind: MutatingPolicy$/m : /^kind: MutatingAdmissionPolicy$/m);
+    }
+  });
+
   test('names of digits alone, which are valid, are strings', () => {
     const cluster = [
       '--kube-version',

@@ -42,7 +42,7 @@ export function runHelm(...args: readonly string[]): SpawnSyncReturns<string> {
 /** `helm template` for a cluster of one version that has these APIs. */
 export function template(
   values: readonly string[],
-  { version = '1.36.0', apis = APIS, only = [] as readonly string[], chart = CHART } = {},
+  { version = '1.36.0', apis = APIS as readonly string[], only = [] as readonly string[], chart = CHART } = {},
 ): SpawnSyncReturns<string> {
   return runHelm(
     ...['template', 'lastscrape', chart, '--namespace', 'monitoring', '--kube-version', version],
