@@ -97,7 +97,7 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
   },
 };
 
-/** What of the pod itself has the policies leave it alone (lastscrape.podReason in deploy/chart); null: nothing. */
+/** Why the policies leave it alone, as lastscrape.podReason in deploy/chart says; null: nothing shows it. */
 function findMisfit(spec: Json): string | null {
   const { 'kubernetes.io/os': os = 'linux', 'kubernetes.io/arch': arch = 'amd64' } = at(spec, 'nodeSelector');
   if (spec['hostNetwork'] === true) return 'With hostNetwork localhost is the node';
