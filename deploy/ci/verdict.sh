@@ -82,10 +82,15 @@ get_reports() {
     printf '%s\n' "$found" | grep '^[^ ]* {.*"outcome":' && return
   done
 }
+# The names of the pods that were evicted, preempted or deleted.
+get_disrupted() {
+  ask get pods --selector="batch.kubernetes.io/controller-uid=$uid" --output=jsonpath="{range .items[*]}{.metadata.name} \
+{.metadata.deletionTimestamp}{.status.conditions[?(@.type==\"DisruptionTarget\")].status}{'\n'}{end}" | sed -n 's/ [^ ].*$//p'
+}
 
 # What is asked for is the object of now: one of the same name that comes later is another run. The Job of a
 # LocustTest comes a moment after it; until then the one of a deleted test may still be there.
-first_uid='' test_uid='' appears=0
+first_uid='' test_uid='' appears=0 disrupted=''
 [ -z "$test" ] || appears=60
 while :; do
   waited=$(($(date +%s) - began))
@@ -109,7 +114,7 @@ END
   # In a Complete Job a pod that failed was repeated; of several that succeeded each has its verdict.
   case ${uid:+$conditions} in
     *Complete*) ended=Complete; reports=$(get_reports '?(@.status.phase=="Succeeded")'); break ;;
-    *Failed*) ended=Failed; reports=$(get_reports '*'); break ;;
+    *Failed*) ended=Failed; reports=$(get_reports '*'); disrupted=$(get_disrupted); break ;;
   esac
   [ -n "$uid" ] || [ "$waited" -lt "$appears" ] || cannot_tell "no Job $job${test:+ of the LocustTest $test}$where"
   [ "$waited" -lt "$limit" ] || cannot_tell "the Job $job$where has not ended within $limit s"
@@ -126,9 +131,14 @@ if [ -n "$reports" ]; then
 fi
 count=$(printf '%s' "$reports" | grep -c '')
 unjudged=$(printf '%s\n' "$reports" | grep -v '"verdict":"passed"')
-case $ended$reports in
+judged=$reports
+for pod in $disrupted; do judged=$(printf '%s\n' "$judged" | grep -v "^$pod "); done
+case $ended$judged in
   *'"verdict":"failed"'*) end 1 ;;
   *'"verdict":"notJudged"'*) cannot_tell 'a run was cut short, and so not judged' ;;
+esac
+[ -z "$disrupted" ] || cannot_tell "not judged: $(echo $disrupted) was evicted, preempted or deleted"
+case $ended$reports in
   Failed) failed "the Job $job failed, and no pod of it has a report of lastscrape" ;;
   Failed*) [ -z "$unjudged" ] || failed "the Job $job failed"; failed "the thresholds passed, and the Job $job failed by itself" ;;
   Complete) cannot_tell "the Job $job is Complete, and no pod of it has a report of lastscrape" ;;

@@ -31,6 +31,8 @@ type Answers = {
   readonly lastscrape?: string;
   readonly exporter?: string;
   readonly code?: number;
+  /** What of each pod is said with its name: when it is deleted, and whether it is a target of a disruption. */
+  readonly pods?: string;
   /** How many calls the first of all is followed by that fail, for the Job and for its pods. */
   readonly failing?: number;
   /** No kubeconfig, as in a pod. */
@@ -38,7 +40,7 @@ type Answers = {
 };
 
 function run(args: readonly string[], answers: Answers = {}) {
-  const { job = '', lastscrape = '', exporter = '', code = 0, failing = 0, isInPod = false } = answers;
+  const { job = '', pods = '', lastscrape = '', exporter = '', code = 0, failing = 0, isInPod = false } = answers;
   const name = (reports: string) => reports.replace(/^/gm, 'a-x1 ');
   const { succeeded = `${lastscrape}${exporter}`.split('\n').length } = answers;
   const folder = makeFolder();
@@ -55,6 +57,7 @@ case "$*" in
 *'get pods '*) [ "$count" -gt "$FAILING" ] || exit 1 ;;
 esac
 case "$*" in
+*DisruptionTarget*) printf '%s\\n' "$PODS" ;;
 *"name=='lastscrape'"*) printf '%s' "$LASTSCRAPE" ;;
 *"name=='locust-metrics-exporter'"*) printf '%s' "$EXPORTER" ;;
 esac
@@ -76,6 +79,7 @@ esac
     PATH: `${folder}:${process.env['PATH']}`,
     CALLS: calls,
     JOB: job === '' ? '' : `J///${succeeded}/${job}`,
+    PODS: pods,
     LASTSCRAPE: name(lastscrape),
     EXPORTER: exporter === 'log lines' ? exporter : name(exporter),
     CODE: String(code),
@@ -102,6 +106,21 @@ for (const [what, answers, status, stdout, stderr] of [
   ['failed in a native sidecar', { job: 'SuccessCriteriaMet Complete', lastscrape: FAILED }, 1, `${FAILED}\n`, /^$/],
   ['Locust failed', { job: 'FailureTarget Failed', lastscrape: PASSED }, 1, `${PASSED}\n`, /failed by itself/],
   ['no report', { job: 'Complete' }, 2, '', /Complete, and no pod of it has a report/],
+  ['evicted without a report', { job: 'Failed', pods: 'a-x1 True' }, 2, '', /not judged: a-x1 was evicted, preempted/],
+  [
+    'evicted with a report',
+    { job: 'Failed', lastscrape: FAILED, pods: 'a-x1 True' },
+    2,
+    `${FAILED}\n`,
+    /not judged: a-x1/,
+  ],
+  [
+    'another was evicted',
+    { job: 'Failed', lastscrape: FAILED, pods: 'a-x1 \na-x2 2026-11-22T07:00:00Z' },
+    1,
+    `${FAILED}\n`,
+    /^$/,
+  ],
   ['failed without a report', { job: 'Failed' }, 1, '', /failed, and no pod of it has a report/],
   [
     'no verdict',
@@ -190,12 +209,13 @@ for (const args of [
 }
 
 /** A pod of the Job `job`, whose lastscrape ended with this message. */
-const pod = (name: string, job: string, message?: string) => ({
+const pod = (name: string, job: string, message?: string, status: object = {}) => ({
   metadata: { name, creationTimestamp: '2026-11-23T10:00:00Z', labels: { 'batch.kubernetes.io/controller-uid': job } },
   status: {
     phase: 'Succeeded',
     initContainerStatuses: [{ name: 'lastscrape', state: { terminated: { exitCode: 0, message } } }],
     containerStatuses: [{ name: 'main', state: { terminated: { exitCode: 0 } } }],
+    ...status,
   },
 });
 const jobOf = (uid: string, owner: string | null, status: object) => ({
@@ -266,6 +286,21 @@ for (const [what, target, objects, status, stdout, stderr] of [
     2,
     `${PASSED}\n`,
     /2 pods of the Job cart-master succeeded, and 1 of them have a report/,
+  ],
+  [
+    'a pod that was evicted, and one that was deleted',
+    'job/cart-master',
+    {
+      jobs: [jobOf('J1', null, { conditions: [{ type: 'Failed', status: 'True' }] })],
+      pods: [
+        pod('a-1', 'J1', FAILED, { conditions: [{ type: 'DisruptionTarget', status: 'True' }] }),
+        { ...pod('a-2', 'J1'), metadata: { ...pod('a-2', 'J1').metadata, deletionTimestamp: '2026-11-23T10:00:00Z' } },
+        pod('a-3', 'J1', PASSED),
+      ],
+    },
+    2,
+    `${FAILED}\n${PASSED}\n`,
+    /not judged: a-1 a-2 was evicted, preempted or deleted/,
   ],
   [
     "a LocustTest made anew while the old one's Job is still there",
