@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
-import { askJudge, gateJudge } from '../judges/judges.ts';
+import { askJudge, gateJudge, OLD_JUDGE } from '../judges/judges.ts';
 import { readTestVariable } from '../support/programs.ts';
 import { openRandom } from '../support/random.ts';
 import { generatePage, type Page } from './page-generator.ts';
@@ -72,6 +73,40 @@ test('openReadableCheck() takes the pages that Prometheus takes, and no others',
   // Pages of every kind, or the judge was asked little.
   assert.equal(counts.size, 6);
   for (const [key, count] of counts) assert.ok(count > PAGES_COUNT / 50, `${key}: only ${count}`);
+});
+
+/** What Prometheus 2.42 refuses and 3.16 takes: the rows of docs/front.md, and an empty page, to which we add an end. */
+const OLD_REFUSES: readonly ((page: Page) => boolean)[] = [
+  ({ body }) => /(?:^|[\n{,])[ \t]*"|#[ \t]*(?:HELP|TYPE|UNIT)[ \t]*"/.test(body.toString('latin1')),
+  ({ format, body }) => format === 'openMetrics' && /,[ \t]*\}/.test(body.toString('latin1')),
+  ({ format, body }) => format === 'openMetrics' && /# *\{/.test(body.toString('latin1')),
+  ({ format, body }) => format === 'openMetrics' && body.length === 0,
+];
+
+const skipOld = skip || gateJudge('test/exposition/prometheus-judge.test.ts', OLD_JUDGE);
+
+test('Prometheus 2.42 takes what 3.16 takes, but for what docs/front.md names', { skip: skipOld }, async () => {
+  const random = openRandom(20_261_125);
+  const generated = Array.from({ length: 10_000 }, () => generatePage(random));
+  const table = readFileSync(new URL('../../docs/front.md', import.meta.url), 'utf8');
+  const [, rows = ''] = /<!-- prometheus 2\.42: .* -->\n(.*?)<!-- \/prometheus 2\.42 -->/s.exec(table) ?? [];
+  const examples = [...rows.matchAll(/^\| (OpenMetrics)?[^|]*\| `(.*)` \|$/gm)].map(([, isOpen, line = '']): Page => {
+    return { format: isOpen ? 'openMetrics' : 'text', body: Buffer.from(`${line}\n${isOpen ? '# EOF\n' : ''}`) };
+  });
+  const pages = [...examples, ...generated.filter(({ format }) => format !== 'protobuf')];
+  const questions = pages.map(({ format, body }) => ({ format, body: body.toString('base64') }));
+  const now = await askJudge<Judgement>('exposition', questions);
+  const old = await askJudge<Judgement>('exposition-2.42', questions);
+  const kinds = pages.map((page, at): number | 'same' | 'wrong' => {
+    if ((now[at]?.why === undefined) === (old[at]?.why === undefined)) return 'same';
+    const kind = OLD_REFUSES.findIndex((isIt) => isIt(page));
+    return now[at]?.why !== undefined || kind === -1 ? 'wrong' : kind;
+  });
+  assert.deepEqual(
+    pages.filter((_, at) => kinds[at] === 'wrong').map(({ body }) => body.toString('latin1')),
+    [],
+  );
+  assert.deepEqual(kinds.slice(0, examples.length), [0, 1, 2]);
 });
 
 function check({ format, body }: Page, cutAt: number): string | null {

@@ -1,5 +1,5 @@
 // The judges: what Prometheus and its operator are made of, asked what is right. Small Go programs, a folder
-// each: of this folder's module, and the operator's of a module of its own, whose Prometheus is older.
+// each: of this folder's module; the operator's and 2.42's have a module of their own, whose Prometheus is older.
 // `install-programs.ts` builds them.
 
 import { spawn } from 'node:child_process';
@@ -23,6 +23,13 @@ export const OPERATOR_JUDGE = openModule(
   '*.go',
 );
 
+export const OLD_JUDGE = openModule(
+  'the judge of what Prometheus 2.42 reads',
+  'judge-2.42',
+  join(SOURCE, 'exposition-2.42'),
+  '*.go',
+);
+
 /** Named by what is in it. */
 function openModule(name: string, folder: string, source: string, programs: string): Judges {
   const hash = createHash('sha256');
@@ -39,16 +46,16 @@ export function listMissingJudges({ name, folder }: Judges): readonly string[] {
 }
 
 /** Why the tests that ask a judge are skipped; `false`: it is there. @throws with CI=true otherwise */
-export function gateJudge(file: string): string | false {
-  return gatePrograms(file, listMissingJudges(JUDGES), () => [JUDGES.folder]);
+export function gateJudge(file: string, judges = JUDGES): string | false {
+  return gatePrograms(file, listMissingJudges(judges), () => [judges.folder]);
 }
 
 /** Asks a judge: a line of JSON for each question, one for each answer, in their order. */
 export async function askJudge<Answer>(
-  name: 'exposition' | 'http' | 'operator',
+  name: 'exposition' | 'http' | 'operator' | 'exposition-2.42',
   questions: Iterable<unknown>,
 ): Promise<Answer[]> {
-  const { folder } = name === 'operator' ? OPERATOR_JUDGE : JUDGES;
+  const { folder } = name === 'operator' ? OPERATOR_JUDGE : name === 'exposition-2.42' ? OLD_JUDGE : JUDGES;
   const child = spawn(join(cachePath(folder), 'bin', name), { stdio: ['pipe', 'pipe', 'inherit'] });
   const answers: Answer[] = [];
   const read = (async () => {

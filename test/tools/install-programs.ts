@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { JUDGES, OPERATOR_JUDGE } from '../judges/judges.ts';
+import { JUDGES, OLD_JUDGE, OPERATOR_JUDGE } from '../judges/judges.ts';
 import { GO_CLIENT, HOOK_TOOLS, JAVA_CLIENT, PYTHON_CLIENT } from '../pods/front-programs.ts';
 import { type Source, TARGET_PROGRAMS } from '../pods/target-programs.ts';
 import {
@@ -38,7 +38,7 @@ for (const [{ name, folder }, requirements] of [
   );
 }
 once(GO_CLIENT.name, cachePath(GO_CLIENT.folder), (path) => build(GO_CLIENT.source, '.', join(path, 'bin/go-client')));
-for (const { name, source, folder } of [JUDGES, OPERATOR_JUDGE]) {
+for (const { name, source, folder } of [JUDGES, OLD_JUDGE, OPERATOR_JUDGE]) {
   once(name, cachePath(folder), (path) => build(source, './...', join(path, 'bin/')));
 }
 once(JAVA_CLIENT.name, cachePath(JAVA_CLIENT.folder), buildJavaClient);
