@@ -56,29 +56,46 @@ test('SIGTERM while running: watches the end, and leaves when the exporter is sc
   assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
 });
 
-test('a second signal gives up at once, and EXIT_ZERO hides that it was SIGINT from the kubelet', async () => {
-  await using pod = await openPod();
-  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_EXIT_ZERO: 'true' });
-  await watcher.said('main is running');
-  watcher.child.kill('SIGTERM');
-  await watcher.said('asked to terminate');
-  watcher.child.kill('SIGINT');
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['outcome'], report?.['exitCode']], [0, 'terminated', 130]);
-  assert.equal(pod.exporter.isOpen, true, 'no target was asked');
-});
+for (const [second, code, isExitZero] of [
+  ['SIGTERM', 0, false],
+  ['SIGINT', 130, false],
+  ['SIGINT', 0, true],
+] as const) {
+  test(`a second signal that is ${second} gives up at once with ${code}${isExitZero ? ' (EXIT_ZERO)' : ''}`, async () => {
+    await using pod = await openPod();
+    const watcher = startWatcher({ ...pod.env, LASTSCRAPE_EXIT_ZERO: String(isExitZero) });
+    await watcher.said('main is running');
+    watcher.child.kill('SIGTERM');
+    await watcher.said('asked to terminate');
+    watcher.child.kill(second);
+    const ended = await watcher.ended;
+    assert.equal(ended.code, code);
+    const given = [ended.report?.['outcome'], ended.report?.['exitCode']];
+    assert.deepEqual(given, ['terminated', second === 'SIGINT' ? 130 : 0]);
+    assert.equal(pod.exporter.isOpen, true, 'no target was asked');
+  });
+}
 
-test('a target that lives on is reported, with a hint, and an exit code', async () => {
-  await using pod = await openPod({ faults: { outlivesQuit: true } });
-  const watcher = startWatcher({ ...pod.env, LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT_TIMEOUT: '2s' });
-  await watcher.said('main is running');
-  pod.locust.kill();
-  const { code, report } = await watcher.ended;
-  assert.deepEqual([code, report?.['exitCode']], [69, 69]);
-  const [target] = (report?.['targets'] ?? []) as readonly Record<string, unknown>[];
-  assert.equal(target?.['result'], 'failed');
-  assert.match(String(target?.['hint']), /before v0\.5\.0 has no \/quitquitquit/);
-});
+for (const isExitZero of [false, true]) {
+  test(`a target that lives on is reported, with a hint${isExitZero ? ', and EXIT_ZERO hides it from the kubelet' : ''}`, async () => {
+    await using pod = await openPod({ faults: { outlivesQuit: true } });
+    const watcher = startWatcher({
+      ...pod.env,
+      LASTSCRAPE_SCRAPES: '0',
+      LASTSCRAPE_QUIT_TIMEOUT: '2s',
+      LASTSCRAPE_EXIT_ZERO: String(isExitZero),
+    });
+    await watcher.said('main is running');
+    pod.locust.kill();
+    const { code, report } = await watcher.ended;
+    assert.equal(code, isExitZero ? 0 : 69);
+    assert.equal(report?.['exitCode'], 69);
+    const targets = report?.['targets'] as readonly Record<string, unknown>[] | undefined;
+    const target = targets?.[0];
+    assert.equal(target?.['result'], 'failed');
+    assert.match(String(target?.['hint']), /before v0\.5\.0 has no \/quitquitquit/);
+  });
+}
 
 test('a killed watcher leaves a message that says how far it came, and the next one goes on', async () => {
   await using pod = await openPod();

@@ -73,6 +73,28 @@ test('unscraped: the last numbers are pushed, then the exporter quits, then the 
   ]);
 });
 
+test('a last answer that may be cut is asked for again before it is pushed', async () => {
+  const flag = join(folder, 'ended');
+  const pages = ['a 1\nb 1\nc 1\n', 'a 2\nb 2\nc 2\n', 'a 3\nb 3\n', 'a 4\n', 'a 5\n'];
+  await using exporter = await openPeer((socket, _, count) => {
+    if (count === 2) writeFileSync(flag, '');
+    socket.end(`HTTP/1.0 200 OK\r\n\r\n${pages[count] ?? ''}`);
+  });
+  await using gateway = await openHttp();
+  const { report } = await startWatcher({
+    LASTSCRAPE_METRICS_URL: exporter.url.href,
+    LASTSCRAPE_DONE_WHEN: `file:${flag}`,
+    LASTSCRAPE_POLL: '100ms',
+    LASTSCRAPE_SETTLE: '0',
+    LASTSCRAPE_SCRAPES: '0',
+    LASTSCRAPE_QUIT: 'none',
+    LASTSCRAPE_PUSH: `pushgateway+http://localhost:${gateway.port}`,
+    LASTSCRAPE_PUSH_WHEN: 'always',
+  }).ended;
+  assert.equal(readPush(report).result, 'accepted');
+  assert.match(gateway.seen[0]?.body ?? '', /^a 5$/m);
+});
+
 test('secrets appear only in the requests, even where a receiver echoes them', async () => {
   await using pod = await openPod();
   const headersFile = join(folder, 'headers');
@@ -132,6 +154,24 @@ test('TLS: a webhook whose authority is given, in the program itself', { skip },
   const { log } = await runToTheEnd(pod, { ...env, LASTSCRAPE_CA_FILE: caFile });
   assert.ok(log.some(({ msg }) => msg === 'the webhook accepted the report'));
   assert.equal(JSON.parse(hook.seen[0]?.body ?? '').outcome, 'released');
+});
+
+test('a signal in the middle of a push that hangs: what is left of the grace counts, and the exporter still quits', async () => {
+  await using pod = await openPod();
+  await using silent = await openPeer(() => {});
+  const { code, report } = await runToTheEnd(
+    pod,
+    { LASTSCRAPE_TERMINATION_GRACE: '2s', LASTSCRAPE_PUSH: `pushgateway+http://localhost:${silent.port}` },
+    async ({ child }) => {
+      await until('a request', 30_000, async () => (silent.requests.length > 0 ? true : undefined));
+      child.kill('SIGTERM');
+    },
+  );
+  assert.equal(code, 0);
+  const push = readPush(report);
+  assert.equal(push.result, 'failed');
+  assert.match(push.why ?? '', /^localhost:\d+ did not answer in the time that was left$/);
+  assert.equal(pod.exporter.isOpen, false);
 });
 
 test('killed in the middle of a push and started again: it is pushed again', async () => {

@@ -19,7 +19,7 @@ import { readInterpreter } from '../../image/elf.ts';
 import { VERSION } from '../../src/base/version.ts';
 import { DIST } from '../image/dist.ts';
 import { findTarget, TARGET_PROGRAMS } from '../pods/target-programs.ts';
-import { findOnPath, type Programs } from '../support/programs.ts';
+import { findOnPath, otlpEnvironmentPath, type Programs } from '../support/programs.ts';
 import { type ImageConfig, packFolder, packNamed } from './archive.ts';
 import { runShell } from './cluster.ts';
 import { copyLibraries, makeExporterRoot, makeJobRoot, makeLocustRoot, makeMeshRoot } from './pod-root.ts';
@@ -34,6 +34,8 @@ export const IMAGES = {
   /** lastscrape under a name that no policy knows. */
   renamed: 'localhost/lastscrape-test/metrics:1',
   locust: 'localhost/lastscrape-test/locust:1',
+  /** The same with locust[otel]; only for LocustTests of a real operator. */
+  locustOtlp: 'localhost/lastscrape-test/locust-otlp:1',
   exporter: 'localhost/lastscrape-test/exporter:1',
   prometheus: 'localhost/lastscrape-test/prometheus:1',
   pushgateway: 'localhost/lastscrape-test/pushgateway:1',
@@ -53,6 +55,8 @@ export type ImageLoader = Disposable & {
   loadAll(): Promise<void>;
   /** Loads Locust's once more, under another name. */
   loadLocustAs(name: string): Promise<void>;
+  /** Loads the Locust that sends OTLP. */
+  loadOtlpLocust(): Promise<void>;
   /** The same with lastscrape's. */
   loadLastscrapeAs(name: string): Promise<void>;
   /** Loads an image of one program of this machine. @param user `UID:GID` */
@@ -80,6 +84,13 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
   };
   return {
     loadLocustAs,
+    async loadOtlpLocust() {
+      const root = mkdtempSync(join(directory, 'locust-otlp-'));
+      const file = `${root}.tar`;
+      const lines = makeLocustRoot(root, join(otlpEnvironmentPath(), 'bin/python'));
+      packFolder(root, IMAGES.locustOtlp, readLines(lines), file);
+      await load(file);
+    },
     loadLastscrapeAs,
     async loadProgramAs(name, program, user) {
       const root = mkdtempSync(join(directory, 'program-'));

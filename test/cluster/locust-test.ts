@@ -15,8 +15,8 @@ export const MASTER = `${NAME}-master`;
 export const WORKER_KEPT_SECONDS = 300;
 export const EXPORTER = 'locust-metrics-exporter';
 
-/** The exporter as a regular container (operator 1.1.1, 2.0 to 2.2.3) or a native sidecar (2.3.0 on). */
-export type Shape = 'regular' | 'regular-1.1.1' | 'native';
+/** The exporter as a regular container (operator 1.1.1, 2.0 to 2.2.3) or a native sidecar (2.3.0 on), or none. */
+export type Shape = 'regular' | 'regular-1.1.1' | 'native' | 'otel';
 
 /** What a user writes into a LocustTest, and what a scenario changes of the operator's pod. */
 export type LocustTest = {

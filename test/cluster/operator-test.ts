@@ -1,6 +1,9 @@
 // One LocustTest of a real operator, from its making to its end, and what of its total Prometheus stored.
 
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { until } from '../support/until.ts';
 import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -17,8 +20,11 @@ import {
   START_MS,
 } from './scenario.ts';
 
-/** How lastscrape comes into the pod: the chart's value, the policy, both, or not at all. */
-export type Route = 'image' | 'policy' | 'both' | 'neither';
+/**
+ * How lastscrape comes into the pod: the chart's value, the policy, both, or not at all; by the policy in OpenTelemetry
+ * mode, where the operator makes no exporter: of a Locust that cannot send OTLP, and of one that does.
+ */
+export type Route = 'image' | 'policy' | 'both' | 'neither' | 'otel' | 'otlp';
 
 /** The chart's value for the exporter's image. */
 export const EXPORTER_IMAGES: Readonly<Record<Route, string>> = {
@@ -26,6 +32,8 @@ export const EXPORTER_IMAGES: Readonly<Record<Route, string>> = {
   both: IMAGES.lastscrape,
   policy: IMAGES.exporter,
   neither: IMAGES.exporter,
+  otel: IMAGES.exporter,
+  otlp: IMAGES.exporter,
 };
 
 export type OperatorResult = {
@@ -40,28 +48,31 @@ export type OperatorResult = {
   /** Of lastscrape's report, where there was one. */
   readonly summary: string | null;
   readonly containers: readonly string[];
+  /** In OpenTelemetry mode: what deploy/ci/verdict.sh printed, and how many requests Prometheus was told by OTLP. */
+  readonly verdict: string | null;
+  readonly sentCount: number | null;
 };
 
 const RUN_SECONDS = 20;
 /** Long enough for an exporter to have Locust's last total. */
 const AUTOQUIT_SECONDS = 5;
 /** How long after Locust a LocustTest may end. */
-const PATIENCE_MS = { image: 150_000, policy: 150_000, both: 150_000, neither: 60_000 } as const;
+const patienceMs = (route: Route) => (route === 'neither' ? 60_000 : 150_000);
 const RESOURCES = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '1', memory: '1Gi' } };
 
 /** Creates one in its own namespace, waits for its end, and deletes it. */
 export async function runOperatorTest(
-  { cluster }: Fixture,
+  { cluster, prometheus }: Fixture,
   operator: string,
   route: Route,
   intervalSeconds: number,
 ): Promise<OperatorResult> {
   // Whether the policy is applied or not.
-  const labels = { 'lastscrape.dev/inject': route === 'policy' || route === 'both' ? 'true' : 'false' };
+  const labels = { 'lastscrape.dev/inject': route === 'image' || route === 'neither' ? 'false' : 'true' };
   const slug = `${operator.replaceAll('.', '-')}-${route}-${intervalSeconds}`;
   const namespace = await cluster.openNamespace(slug, labels);
   try {
-    await apply(namespace, intervalSeconds);
+    await apply(namespace, intervalSeconds, route, prometheus.otlpUrl);
     const isMaster = (pod: Pod) => pod.metadata.labels?.['performance-test-pod-name'] === MASTER;
     await namespace.untilPod(
       `the end of Locust in ${namespace.name}`,
@@ -70,12 +81,14 @@ export async function runOperatorTest(
     );
     const read = async (): Promise<LocustTestObject> =>
       JSON.parse(await cluster.read(`/apis/locust.io/v2/namespaces/${namespace.name}/locusttests/${NAME}`));
-    await until('the end of the LocustTest', PATIENCE_MS[route], async () =>
+    await until('the end of the LocustTest', patienceMs(route), async () =>
       /^(Succeeded|Failed)$/.test((await read()).status.phase) ? true : undefined,
     ).catch(() => undefined);
     const printed = await readLocustTotal(namespace);
     const stored = await readLastStored(namespace, printed);
     const { phase } = (await read()).status;
+    const isOpen = route === 'otel' || route === 'otlp';
+    const sent = route === 'otlp' ? await prometheus.readSamples(sentSelector(namespace), null) : [];
     const pod = masterPod(namespace);
     const report = readReport(pod);
     if (report !== null && stored !== printed) await showLoss(namespace, pod);
@@ -83,6 +96,8 @@ export async function runOperatorTest(
       ...{ operator, route, intervalSeconds, phase, printed, stored },
       summary: report?.summary ?? null,
       containers: [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name),
+      verdict: isOpen ? await readVerdict(namespace) : null,
+      sentCount: route === 'otlp' ? (sent.at(-1)?.value ?? 0) : null,
     };
   } finally {
     await cluster.kubectl([
@@ -99,7 +114,33 @@ export async function runOperatorTest(
 
 type LocustTestObject = { readonly status: { readonly phase: string } };
 
-async function apply(namespace: Namespace, intervalSeconds: number): Promise<void> {
+/** What deploy/ci/verdict.sh prints of it. @throws unless it passed */
+async function readVerdict({ name }: Namespace): Promise<string> {
+  const script = join(import.meta.dirname, '../../deploy/ci/verdict.sh');
+  const { stdout } = await promisify(execFile)(script, ['--namespace', name, '--timeout', '60', `locusttest/${NAME}`]);
+  return JSON.parse(stdout).verdict;
+}
+
+/** The series that Locust sends, by the name of its service. */
+function sentSelector({ name }: Namespace): string {
+  return `locust_client_duration_seconds_count{job="${name}"}`;
+}
+
+/** What a LocustTest has in OpenTelemetry mode. */
+function observe({ name }: Namespace, route: Route, otlpUrl: string): object {
+  if (route !== 'otel' && route !== 'otlp') return {};
+  const extraEnvVars = {
+    OTEL_SERVICE_NAME: name,
+    OTEL_METRIC_EXPORT_INTERVAL: '2000',
+    // Prometheus takes metrics alone.
+    OTEL_LOGS_EXPORTER: 'none',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'cumulative',
+  };
+  const open = { enabled: true, endpoint: otlpUrl, protocol: 'http/protobuf', insecure: true, extraEnvVars };
+  return { observability: { openTelemetry: open } };
+}
+
+async function apply(namespace: Namespace, intervalSeconds: number, route: Route, otlpUrl: string): Promise<void> {
   const locustfile = '--locustfile /lotest/src/locustfile.py';
   const users = `--host http://127.0.0.1 --users 3 --spawn-rate 3 --run-time ${RUN_SECONDS}s`;
   await namespace.apply(
@@ -114,11 +155,15 @@ async function apply(namespace: Namespace, intervalSeconds: number): Promise<voi
       kind: 'LocustTest',
       metadata: { name: NAME },
       spec: {
-        image: IMAGES.locust,
+        image: route === 'otlp' ? IMAGES.locustOtlp : IMAGES.locust,
+        ...observe(namespace, route, otlpUrl),
         master: {
           command: `${locustfile} ${users}`,
           autoquit: { enabled: true, timeout: AUTOQUIT_SECONDS },
-          annotations: { [INTERVAL_ANNOTATION]: `${intervalSeconds}s` },
+          annotations: {
+            [INTERVAL_ANNOTATION]: `${intervalSeconds}s`,
+            'lastscrape.dev/fail-if': 'locust_requests_fail_ratio > 0.01',
+          },
           resources: RESOURCES,
         },
         worker: { command: locustfile, replicas: 1, resources: RESOURCES },

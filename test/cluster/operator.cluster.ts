@@ -13,7 +13,7 @@ const INTERVALS = [5, 15] as const;
 /** The routes with one image of the exporter. */
 const TOGETHER = [
   ['image', 'both'],
-  ['policy', 'neither'],
+  ['policy', 'neither', 'otel', 'otlp'],
 ] as const satisfies readonly (readonly Route[])[];
 /** From this version on the exporter is a native sidecar. */
 const FIRST_NATIVE = '2.3.0';
@@ -32,6 +32,7 @@ export function runOperatorScenarios(): void {
       });
       it(`${build.version}: LocustTests`, async () => {
         const fixture = getFixture();
+        await fixture.images.loadOtlpLocust();
         await using operator = await installOperator(fixture, build);
         for (const routes of TOGETHER) {
           const [first] = routes;
@@ -61,7 +62,8 @@ function proveResult(result: OperatorResult): void {
   const { operator, route, intervalSeconds, phase, printed, stored, summary } = result;
   const what = `${operator}, ${route}, ${intervalSeconds} s: ${JSON.stringify(result)}`;
   const isNative = operator.localeCompare(FIRST_NATIVE, 'en', { numeric: true }) >= 0;
-  const own = isNative ? [EXPORTER, MASTER] : [MASTER, EXPORTER];
+  const isOpen = route === 'otel' || route === 'otlp';
+  const own = isNative || isOpen ? [EXPORTER, MASTER] : [MASTER, EXPORTER];
   assert.deepEqual(result.containers, route === 'policy' ? [...own, 'lastscrape'] : own, what);
   if (route === 'neither') {
     // What is stored is a matter of luck; that the pod does not end with a regular exporter is not.
@@ -70,5 +72,11 @@ function proveResult(result: OperatorResult): void {
   }
   assert.equal(phase, 'Succeeded', what);
   assert.equal(stored, printed, what);
-  assert.match(summary ?? '', /^Scraped /, what);
+  assert.match(
+    summary ?? '',
+    isOpen ? /^Passed 1 threshold; scraped / : /^(Scraped |Passed 1 threshold; scraped )/,
+    what,
+  );
+  assert.equal(result.verdict, isOpen ? 'passed' : null, what);
+  if (route === 'otlp') assert.ok((result.sentCount ?? 0) > 0, what);
 }

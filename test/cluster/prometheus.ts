@@ -18,8 +18,10 @@ export const FRONT_JOB = 'lastscrape-front';
 export const ANNOTATION_JOB = 'kubernetes-pods';
 
 export type ClusterPrometheus = {
-  /** The samples of that one series, oldest first, the last hour; empty without one. */
-  readSamples(selector: string, namespace: string): Promise<readonly Sample[]>;
+  /** The samples of that one series, oldest first, the last hour; empty without one. `null`: of no namespace. */
+  readSamples(selector: string, namespace: string | null): Promise<readonly Sample[]>;
+  /** Where it takes OTLP, for the exporter of a program in the cluster. */
+  readonly otlpUrl: string;
   /** The labels of the targets that it scrapes now in that namespace. */
   readTargets(namespace: string): Promise<readonly Readonly<Record<string, string>>[]>;
 };
@@ -68,7 +70,10 @@ export async function startClusterPrometheus(
           {
             name: 'prometheus',
             image: IMAGES.prometheus,
-            args: ['--config.file=/etc/prometheus/prometheus.yml', '--storage.tsdb.path=/data'],
+            args: [
+              ...['--config.file=/etc/prometheus/prometheus.yml', '--storage.tsdb.path=/data'],
+              '--web.enable-otlp-receiver',
+            ],
             // Without, a busy node gives it next to nothing, and it gives up scrapes that were answered.
             resources: { requests: { cpu: '500m' } },
             volumeMounts: [
@@ -85,15 +90,15 @@ export async function startClusterPrometheus(
       },
     },
   );
-  await namespace.untilPod('Prometheus ready', 180_000, ({ status }) =>
+  const { pod } = await namespace.untilPod('Prometheus ready', 180_000, ({ status }) =>
     (status.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
   );
   const api = `/api/v1/namespaces/${namespace.name}/pods/prometheus:9090/proxy/api/v1`;
   return {
+    otlpUrl: `http://${pod.status.podIP}:9090/api/v1/otlp`,
     async readSamples(selector, inNamespace) {
-      const within = selector.includes('{')
-        ? selector.replace('{', `{namespace="${inNamespace}",`)
-        : `${selector}{namespace="${inNamespace}"}`;
+      const label = inNamespace === null ? '' : `namespace="${inNamespace}",`;
+      const within = selector.includes('{') ? selector.replace('{', `{${label}`) : `${selector}{${label}}`;
       const answer: Answer = JSON.parse(
         await cluster.read(`${api}/query?query=${encodeURIComponent(`${within}[1h]`)}`),
       );

@@ -61,6 +61,21 @@ export function runVerdictScenarios(): void {
     );
   }
 
+  runScenario(
+    'verdict, OpenTelemetry: lastscrape stands where the operator makes no exporter, and has page, report and verdict',
+    { shape: 'otel', ...failIf(RATIO, AVERAGE, TOO_FEW) },
+    async (namespace) => {
+      const printed = runPipeline(namespace);
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      const { report, exitCode } = readEnd(masterPod(namespace), EXPORTER);
+      assert.deepEqual([report.outcome, report.verdict, exitCode], ['scraped', 'passed', 0], report.summary);
+      const total = await readLocustTotal(namespace);
+      assert.equal(report.final.requests, total);
+      await proveTotalStored(namespace, total);
+      assert.equal(JSON.parse(await printed).verdict, 'passed');
+    },
+  );
+
   const percentile = (quantile: string, limit: number) =>
     `locust_requests_response_time_percentile{name="Aggregated",quantile="${quantile}"} > ${limit}`;
   for (const [shape, end, exitCode] of [

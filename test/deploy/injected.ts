@@ -41,9 +41,11 @@ export const INJECTED = [
   'front-regular',
   'front-regular-1.1.1',
   'front-native',
+  'otel',
+  'otel-annotated',
 ] as const;
 
-export const UNTOUCHED = ['otel', 'host-network', 'opted-out', 'worker', 'already-injected'] as const;
+export const UNTOUCHED = ['host-network', 'opted-out', 'worker', 'already-injected'] as const;
 
 /** The name of a file in fixtures/pods, without its ending. */
 export type PodName = (typeof INJECTED)[number] | (typeof UNTOUCHED)[number];
@@ -110,6 +112,23 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
       spec: { ...pod.spec, containers: [...pod.spec.containers, { imagePullPolicy: 'IfNotPresent', ...container }] },
     },
   ]);
+  const otel = readPod('otel');
+  const without: Readonly<Record<string, Pod['spec']>> = {
+    'OpenTelemetry, its port is taken': {
+      ...otel.spec,
+      containers: otel.spec.containers.map((each) => ({ ...each, ports: [{ containerPort: 9646 }] })),
+    },
+    'OpenTelemetry, it is there': {
+      ...otel.spec,
+      initContainers: [
+        {
+          ...{ name: 'locust-metrics-exporter', image: 'watcher', imagePullPolicy: 'IfNotPresent' },
+          ...{ restartPolicy: 'Always', env: [{ name: 'LASTSCRAPE_FRONT', value: '9646' }] },
+        },
+      ],
+    },
+  };
+  const unexported = Object.entries(without).map(([what, spec]) => [what, { ...otel, spec }]);
   const inPlace = [
     'registry.example:5000/tools/lastscrape:0.1.0',
     'registry.example/tools/locust-lastscrape:1',
@@ -121,7 +140,7 @@ export function readStrangers(): Readonly<Record<string, Pod>> {
     ]),
   );
   const elsewhere = Object.entries(ELSEWHERE).map(([what, own]) => [what, { ...pod, spec: { ...pod.spec, ...own } }]);
-  return Object.fromEntries([...strangers, ...seconds, ...inPlace, ...elsewhere]);
+  return Object.fromEntries([...strangers, ...seconds, ...unexported, ...inPlace, ...elsewhere]);
 }
 
 /** The pod with another image of the exporter, as the chart's value makes it. */
@@ -179,8 +198,15 @@ export function buildGolden(variant: Variant): Pod {
   return { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, container] } };
 }
 
-/** The container lastscrape. @throws unless it is there once, as the last regular container. */
+/** Whether lastscrape stands in the place of an exporter that the operator does not make. */
+export function isInPlace(name: PodName): boolean {
+  return name.startsWith('otel');
+}
+
+/** The container lastscrape. @throws unless it is there once, as the last regular container, or in an exporter's place. */
 export function findLastscrape(pod: Pod): Container {
+  const inPlace = pod.spec.initContainers?.at(-1);
+  if (inPlace?.env?.some(({ name }) => name === 'LASTSCRAPE_FRONT')) return inPlace;
   const names = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map(({ name }) => name);
   const last = pod.spec.containers.at(-1);
   if (last?.name !== 'lastscrape' || names.filter((name) => name === 'lastscrape').length !== 1) {

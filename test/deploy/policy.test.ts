@@ -14,6 +14,7 @@ import {
   findLastscrape,
   gateGoldens,
   INJECTED,
+  isInPlace,
   normalise,
   type Pod,
   readAnswer,
@@ -68,6 +69,10 @@ test('an injected container has a variable for each annotation, in the order of 
       ...(name.startsWith('front-')
         ? { LASTSCRAPE_METRICS_URL: 'http://localhost:9647/metrics', LASTSCRAPE_FRONT: '9646' }
         : {}),
+      ...(name === 'otel' ? { LASTSCRAPE_METRICS_URL: 'locust+http://localhost:8089' } : {}),
+      ...(isInPlace(name)
+        ? { LASTSCRAPE_FRONT: '9646', LASTSCRAPE_TERMINATION_GRACE: name === 'otel' ? '95s' : '125s' }
+        : {}),
     };
     const expected = ANNOTATED.map((variable) =>
       variable in set
@@ -116,19 +121,40 @@ test('an injected container restarts after an accidental signal only', () => {
   const exitCodes = { operator: 'In', values: [134, 137, 139] };
   for (const name of INJECTED) {
     const { restartPolicy, restartPolicyRules } = findLastscrape(readGolden(name));
-    assert.equal(restartPolicy, 'Never');
-    assert.deepEqual(restartPolicyRules, [{ action: 'Restart', exitCodes }]);
+    assert.equal(restartPolicy, isInPlace(name) ? 'Always' : 'Never');
+    assert.deepEqual(restartPolicyRules, isInPlace(name) ? undefined : [{ action: 'Restart', exitCodes }]);
   }
 });
 
 test('normalise() leaves of the answer of an API server the golden, and of that the pod with one more container', () => {
   for (const name of INJECTED) {
     assert.deepEqual(normalise(readAnswer(name)), readGolden(name), name);
+    if (isInPlace(name)) continue;
     const { spec, ...rest } = readGolden(name);
     const containers = spec.containers.slice(0, -1);
     const own = normalise(readPod(name));
     const expected = name.startsWith('front-') ? moveExporter(own) : own;
     assert.deepEqual({ ...rest, spec: { ...spec, containers } }, expected, name);
+  }
+});
+
+test('without an exporter lastscrape is the native sidecar that it would be, with its name, port and annotations, and a grace for the TTL', {
+  skip: stale,
+}, () => {
+  for (const [name, seconds] of [
+    ['otel', 100],
+    ['otel-annotated', 130],
+  ] as const) {
+    const golden = readGolden(name);
+    const own = normalise(readPod(name));
+    const { initContainers: [added] = [], terminationGracePeriodSeconds, ...spec } = golden.spec;
+    const { name: container, ports } = added ?? {};
+    assert.deepEqual([container, ports], ['locust-metrics-exporter', [{ containerPort: 9646 }]]);
+    assert.equal(golden.spec.initContainers?.length, 1);
+    assert.equal(terminationGracePeriodSeconds, seconds);
+    assert.deepEqual(spec, own.spec, name);
+    const { annotations } = readPod('native').metadata;
+    assert.deepEqual(golden.metadata.annotations, { ...annotations, ...own.metadata.annotations }, name);
   }
 });
 

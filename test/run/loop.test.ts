@@ -268,8 +268,7 @@ test('runLoop() shortens what a target has when the signal comes while it is ask
   });
   clock.after(5_000, signal);
   const targets = readReports(await run());
-  const { result, hint } = targets[0] ?? {};
-  assert.deepEqual([result, hint, clock.nowMs()], ['failed', 'hint for answered', 8_000]);
+  assert.deepEqual([targets[0]?.result, clock.nowMs()], ['failed', 8_000]);
 });
 
 test('runLoop() ends a request that hangs at the next signal, the first or the second', async () => {

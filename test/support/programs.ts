@@ -60,6 +60,15 @@ export function locustEnvironmentPath(): string {
   return cachePath(`locust-${version}-${version === LOCKED_LOCUST_VERSION ? lock : 'unlocked'}`);
 }
 
+/** What a Locust needs besides to send OTLP itself, and its environment: that of the locked one, and more. */
+export const OTLP_REQUIREMENTS_PATH = join(import.meta.dirname, 'requirements-otel.txt');
+
+export function otlpEnvironmentPath(): string {
+  const locks = [REQUIREMENTS_PATH, OTLP_REQUIREMENTS_PATH].map((path) => readFileSync(path));
+  const lock = createHash('sha256').update(Buffer.concat(locks)).digest('hex').slice(0, 12);
+  return cachePath(`locust-otel-${LOCKED_LOCUST_VERSION}-${lock}`);
+}
+
 /** A folder for what install.ts installs, kept between runs; there or not. */
 export function cachePath(folder: string): string {
   return join(readTestVariable('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'lastscrape', folder);

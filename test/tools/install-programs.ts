@@ -15,7 +15,9 @@ import {
   locustEnvironmentPath,
   locustVersion,
   OTHER_NODES,
+  OTLP_REQUIREMENTS_PATH,
   otherNodePath,
+  otlpEnvironmentPath,
   REQUIREMENTS_PATH,
 } from '../support/programs.ts';
 
@@ -29,6 +31,12 @@ const SUPPORT = join(import.meta.dirname, '../support');
 const python = PYTHONS.find(isSuitable);
 
 once(`Locust ${locustVersion()}`, locustEnvironmentPath(), installLocust);
+once(`Locust ${LOCKED_LOCUST_VERSION} that sends OTLP`, otlpEnvironmentPath(), (path) =>
+  installPackages(path, [
+    ...['--require-hashes', '--requirement', REQUIREMENTS_PATH],
+    ...['--requirement', OTLP_REQUIREMENTS_PATH],
+  ]),
+);
 for (const [{ name, folder }, requirements] of [
   [PYTHON_CLIENT, 'requirements-client.txt'],
   [HOOK_TOOLS, 'requirements-hook.txt'],

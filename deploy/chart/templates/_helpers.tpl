@@ -104,6 +104,21 @@ resources: variables.isGuaranteed
 : {{ $cel.other }}
 {{- end }}
 
+{{/* Variables of a policy: the TTL that a pod asks for. */}}
+{{- define "lastscrape.ttlVariables" -}}
+# A TTL that lastscrape reads as a duration, at most a year; else the default, and lastscrape's own message names the value.
+- name: ttlText
+  expression: variables.annotations[?'lastscrape.dev/ttl'].orValue('').trim()
+- name: ttlRead
+  expression: >-
+    {{ include "lastscrape.isSeconds" "variables.ttlText" }} ? duration(variables.ttlText + 's')
+    : {{ include "lastscrape.isDuration" "variables.ttlText" }} && variables.ttlText != ''
+    ? duration(variables.ttlText) : duration('90s')
+- name: ttlSeconds
+  expression: >-
+    variables.ttlRead <= duration('8760h') ? (variables.ttlRead + duration('999ms')).getSeconds() : 90
+{{- end }}
+
 {{/* Restarts after a kill or a crash in a pod that never restarts, from Kubernetes 1.35 on. */}}
 {{- define "lastscrape.restarts" -}}
 restartPolicy: Never
