@@ -54,6 +54,22 @@ export function buildCountingJob(test: CountingJob): JobManifest {
   };
 }
 
+/** A Job whose first run ends with 1, and whose restart rule then restarts main, or all containers of the pod in place. */
+export function buildRestartedJob(action: 'Restart' | 'RestartAllContainers', more: CountingJob = {}): JobManifest {
+  const rule = { action, exitCodes: { operator: 'In', values: [1] } };
+  const restarted = { restartPolicy: 'Never', restartPolicyRules: [rule] };
+  const runs = { volumeMounts: [{ name: 'runs', mountPath: '/runs' }] };
+  return buildCountingJob({
+    ...more,
+    env: { ...SNAPSHOT, JOB_FAIL_FILE: '/runs/count', JOB_FAILURES: '1', ...more.env },
+    edit: (spec) => ({
+      ...spec,
+      containers: spec.containers.map((each) => ({ ...each, ...restarted, ...runs })),
+      volumes: [{ name: 'runs', emptyDir: {} }],
+    }),
+  });
+}
+
 /** Main's environment that has it call for a snapshot after its last change. */
 export const SNAPSHOT = { JOB_FRONT: '9469' };
 

@@ -15,6 +15,7 @@ import { until } from '../support/until.ts';
 import { type Manifest, runShell } from './cluster.ts';
 import {
   buildCountingJob,
+  buildRestartedJob,
   JOB,
   jobPod,
   LABELLED,
@@ -29,6 +30,7 @@ import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import {
   END_MS,
+  findFirstEnd,
   findStatus,
   getFixture,
   readEnd,
@@ -129,6 +131,31 @@ export function runJobsEndingScenarios(): void {
     assert.equal(findStatus(pod, 'main')?.restartCount, 2);
     assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
   });
+
+  runScenarioIn('jobs: main is restarted by a rule of its own, and lastscrape goes on', {}, async (namespace) => {
+    await namespace.apply(buildRestartedJob('Restart'));
+    const pod = await proveFinal(namespace);
+    assert.deepEqual(
+      ['main', 'lastscrape'].map((name) => findStatus(pod, name)?.restartCount),
+      [1, 0],
+    );
+  });
+
+  runScenarioIn(
+    'jobs: all containers are restarted in place: the hold of that run is cut off, and its report is gone',
+    {},
+    async (namespace) => {
+      await namespace.apply(buildRestartedJob('RestartAllContainers'));
+      const pod = await proveFinal(namespace);
+      assert.deepEqual(
+        ['main', 'lastscrape'].map((name) => findStatus(pod, name)?.restartCount),
+        [1, 1],
+      );
+      // The kubelet's words (pkg/kubelet/kubelet_pods.go, 1.36.3): it has removed the container with its message and log.
+      const before = findFirstEnd(namespace, 'lastscrape');
+      assert.deepEqual([before?.exitCode, before?.reason], [137, 'RestartingAllContainers'], JSON.stringify(before));
+    },
+  );
 
   runScenarioIn(
     'jobs: nothing in a namespace that opted out',

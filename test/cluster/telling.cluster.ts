@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 import type { Container, Manifest, Namespace } from './cluster.ts';
 import {
   buildCountingJob,
+  buildRestartedJob,
   type CountingJob,
   JOB,
   jobPod,
@@ -18,8 +19,8 @@ import {
   untilStored,
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
-import type { PodSpec } from './locust-test.ts';
-import { END_MS, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
+import { EXPORTER, MASTER, type PodSpec, startLocustTest } from './locust-test.ts';
+import { END_MS, findStatus, getFixture, masterPod, readEnd, runScenarioIn, START_MS } from './scenario.ts';
 
 /** Prints each request that it takes, a line of JSON each. */
 const RECEIVER = `require('node:http').createServer((request, response) => {
@@ -58,12 +59,7 @@ export function runTellingScenarios(): void {
     {},
     async (namespace) => {
       const gateway = await startGateway(namespace);
-      const receiver = await startServer(namespace, {
-        name: 'receiver',
-        image: IMAGES.job,
-        command: ['/node', '-e', RECEIVER],
-        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
-      });
+      const receiver = await startReceiver(namespace);
       await namespace.apply(
         {
           apiVersion: 'v1',
@@ -92,10 +88,7 @@ export function runTellingScenarios(): void {
       }
       assert.equal(Number(line?.split(' ').at(-1)), final, line);
 
-      const told = await until('the request', START_MS, async () => {
-        const [request = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
-        return request === '' ? undefined : JSON.parse(request);
-      });
+      const told = await readTold(namespace);
       assert.deepEqual([told.url, told.authorization], ['/hook', 'Bearer s3cret-token']);
       const { text, ...body } = told.body;
       assert.deepEqual(body, { ...report, namespace: namespace.name, pod: name, job: JOB });
@@ -103,6 +96,41 @@ export function runTellingScenarios(): void {
       assert.doesNotMatch(await namespace.readLog(name, 'lastscrape'), /s3cret/);
     },
   );
+
+  runScenarioIn(
+    'telling: all containers are restarted in place, and the hand-over of the run before was in time',
+    {},
+    async (namespace) => {
+      const gateway = await startGateway(namespace);
+      const annotations = {
+        'lastscrape.dev/hand-over': 'push',
+        'lastscrape.dev/push': `pushgateway+http://${gateway}:9091`,
+        // More than come: no scrape is faster than the push.
+        'lastscrape.dev/scrapes': '50',
+      };
+      await namespace.apply(buildRestartedJob('RestartAllContainers', { annotations, env: { JOB_MS: '15000' } }));
+      const { pod } = await namespace.untilPod('lastscrape again', END_MS, (each) => {
+        const { restartCount = 0, state } = findStatus(each, 'lastscrape') ?? {};
+        return restartCount > 0 && state?.running !== undefined;
+      });
+      const line = await readPushed(namespace);
+      assert.equal(findStatus(pod, 'main')?.state.terminated, undefined, 'the next run has not ended');
+      assert.ok(Number(line?.split(' ').at(-1)) > 1_000_000, line);
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+      assert.equal(readEnd(jobPod(namespace)).report.outcome, 'handedOver');
+    },
+  );
+
+  runScenarioIn('telling: of a LocustTest in OpenTelemetry mode a webhook has the report', {}, async (namespace) => {
+    const receiver = await startReceiver(namespace);
+    const annotations = { 'lastscrape.dev/webhook': `http://${receiver}:8080/hook` };
+    await startLocustTest(namespace, { shape: 'otel', annotations });
+    assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+    const { report } = readEnd(masterPod(namespace), EXPORTER);
+    assert.equal(report.outcome, 'scraped', report.summary);
+    const { body } = await readTold(namespace);
+    assert.deepEqual([body.summary, body.final], [report.summary, report.final]);
+  });
 
   runScenarioIn(
     "telling: by policy, a Pushgateway whose name becomes the pod's own gets nothing",
@@ -183,6 +211,23 @@ function readGateway({ name }: Namespace): Promise<string> {
 async function readPushed(namespace: Namespace): Promise<string | undefined> {
   const text = await readGateway(namespace);
   return text.split('\n').find((each) => each.startsWith(`${METRIC}{`));
+}
+
+function startReceiver(namespace: Namespace): Promise<string> {
+  return startServer(namespace, {
+    name: 'receiver',
+    image: IMAGES.job,
+    command: ['/node', '-e', RECEIVER],
+    readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+  });
+}
+
+/** The first request that it got. */
+function readTold(namespace: Namespace) {
+  return until('the request', START_MS, async () => {
+    const [request = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
+    return request === '' ? undefined : JSON.parse(request);
+  });
 }
 
 /** A pod of one server, as soon as it is ready; its address. */
