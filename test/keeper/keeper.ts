@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { HandOver } from '../../src/decide/keep/targets.ts';
 import { runKeep } from '../../src/keeper/keep.ts';
+import type { Host } from '../../src/run/host.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
@@ -99,6 +100,42 @@ export async function startKeeper(env: Readonly<Record<string, string>> = {}, at
   };
 }
 
+function openHost(env: Readonly<Record<string, string>>, clock: { readonly aheadMs: number }) {
+  const lines: string[] = [];
+  let onSignal: (name: 'SIGTERM') => void = () => {};
+  const host: Host = {
+    env,
+    argv: [],
+    stdin: () => assert.fail('stdin is not read'),
+    stdout: (text) => lines.push(text),
+    stderr: (text) => lines.push(text),
+    onSignal: (listener) => {
+      onSignal = listener;
+    },
+    onUncaught: () => {},
+    pid: process.pid,
+    kill: () => assert.fail('no signal'),
+    nodeVersion: process.versions.node,
+    nowMs: () => performance.now() + clock.aheadMs,
+    wallMs: () => Date.now() + clock.aheadMs,
+    cpuMs: () => 0,
+  };
+  return { host, lines, signal: () => onSignal('SIGTERM') };
+}
+
+/** Runs `lastscrape keep ARGUMENT` to its end; its exit code and what it printed. */
+export async function runKeepOnce(
+  argument: string | undefined,
+  env: Readonly<Record<string, string>> = {},
+  place: { readonly folder?: string; readonly ports?: readonly [handOver: number, serve: number] } = {},
+): Promise<{ readonly code: number; readonly out: string }> {
+  const folder = place.folder ?? join(makeFolder(), 'pages');
+  const ports = place.ports ?? ([await closedPort(), await closedPort()] as const);
+  const { host, lines } = openHost(setEnv(folder, ports, env), { aheadMs: 0 });
+  const { code } = await runKeep(host, argument);
+  return { code, out: lines.join('') };
+}
+
 /** Runs a keeper in this process, whose clock is ahead by what the test says, and waits until it listens. */
 export async function startKeeperHere(
   env: Readonly<Record<string, string>>,
@@ -106,28 +143,8 @@ export async function startKeeperHere(
   folder = join(makeFolder(), 'pages'),
 ) {
   const ports = [await closedPort(), await closedPort()] as const;
-  const lines: string[] = [];
-  let signal: () => void = () => {};
-  const exited = runKeep(
-    {
-      env: setEnv(folder, ports, env),
-      argv: [],
-      stdin: () => assert.fail('stdin is not read'),
-      stdout: (text) => lines.push(text),
-      stderr: (text) => lines.push(text),
-      onSignal: (listener) => {
-        signal = () => listener('SIGTERM');
-      },
-      onUncaught: () => {},
-      pid: process.pid,
-      kill: () => assert.fail('no signal'),
-      nodeVersion: process.versions.node,
-      nowMs: () => performance.now() + clock.aheadMs,
-      wallMs: () => Date.now() + clock.aheadMs,
-      cpuMs: () => 0,
-    },
-    undefined,
-  ).then(({ code }) => code);
+  const { host, lines, signal } = openHost(setEnv(folder, ports, env), clock);
+  const exited = runKeep(host, undefined).then(({ code }) => code);
   await until(
     'the keeper',
     READY_MS,
@@ -138,7 +155,7 @@ export async function startKeeperHere(
     lines,
     exited,
     ...talkTo(ports),
-    signal: () => signal(),
+    signal,
     async [Symbol.asyncDispose]() {
       signal();
       signal();

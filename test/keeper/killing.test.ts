@@ -1,16 +1,19 @@
 // A keeper that is killed again and again, at random moments of hand-overs, scrapes and its own start: what was
-// answered with 201 is there afterwards, and no page is served that is not whole. LASTSCRAPE_TEST_KILLS: how often.
+// answered with 201 is there afterwards, and no page is served that is not whole, also beside files that were torn.
+// CI_FULL=1: 300 times; LASTSCRAPE_TEST_KILLS: how often.
 
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readTestVariable } from '../support/programs.ts';
 import { type Keeper, readPages, spawnKeeper, startKeeper } from './keeper.ts';
 
-const KILLS_COUNT = Number(readTestVariable('LASTSCRAPE_TEST_KILLS') ?? 6);
+const KILLS_COUNT = Number(
+  readTestVariable('LASTSCRAPE_TEST_KILLS') ?? (readTestVariable('CI_FULL') === '1' ? 300 : 6),
+);
 const PODS_COUNT = 12;
 /** Clients that hand over at the same time. */
 const CLIENTS_COUNT = 4;
@@ -35,6 +38,7 @@ test(`nothing that was answered with 201 is lost, and nothing is served half, in
   const begun = new Map<string, number>();
   let version = 0;
   let keeper: Keeper | null = null;
+  let tornCount = 0;
 
   async function handOver(to: Keeper, client: number): Promise<void> {
     for (;;) {
@@ -71,7 +75,11 @@ test(`nothing that was answered with 201 is lost, and nothing is served half, in
       assert.ok(Number(found) >= least && Number(found) <= Number(begun.get(name)), `${name}: ${found} of ${least}`);
       kept.set(name, Number(found));
     }
-    assert.equal(await keeper.metric('corrupt_total'), 0);
+    assert.ok((await keeper.metric('corrupt_total')) <= tornCount, 'only what was torn here');
+    assert.deepEqual(
+      readdirSync(keeper.folder).filter((name) => TORN.test(name) && name.endsWith('.page')),
+      [],
+    );
     if (round === KILLS_COUNT) break;
     const { child, folder } = keeper;
     const working = [
@@ -83,10 +91,23 @@ test(`nothing that was answered with 201 is lost, and nothing is served half, in
     await child.exited;
     await Promise.all(working);
     writeFileSync(join(folder, `.${round}.tmp`), randomBytes(randomInt(1, 2_000)));
+    tornCount = tearPage(folder, round);
     if (randomInt(3) === 0) await killStart(keeper, startMs);
   }
   assert.ok(kept.size > 0);
 });
+
+/** How copies of pages are named that were cut off. */
+const TORN = /^torn/;
+
+/** Cuts a copy of a page off, as a disk may that lost its power. @returns how many, which is at most one */
+function tearPage(folder: string, round: number): number {
+  const [page] = readdirSync(folder).filter((name) => name.endsWith('.page') && !TORN.test(name));
+  if (page === undefined) return 0;
+  const bytes = readFileSync(join(folder, page));
+  writeFileSync(join(folder, `torn-${round}.page`), bytes.subarray(0, randomInt(bytes.length)));
+  return 1;
+}
 
 /** Another that is killed while it starts; the second half of its time it cleans up and reads back. */
 async function killStart(at: Keeper, startMs: number): Promise<void> {

@@ -5,8 +5,11 @@ import { findMedian } from '../bench/median.ts';
 import { readCost, readCpuSeconds } from '../bench/process-cost.ts';
 import type { Keeper } from './keeper.ts';
 
-/** What that minute cost: share of a core, scrapes, the pages listed at its end, the most anonymous memory. */
-export type Work = Readonly<Record<'cores' | 'scrapesCount' | 'listedCount' | 'anonymousBytes', number>>;
+/**
+ * What that minute cost: share of a core; scrapes, hand-overs that failed before it too, the pages listed at
+ * its end; the most anonymous memory.
+ */
+export type Work = Readonly<Record<'cores' | 'scrapesCount' | 'heldCount' | 'listedCount' | 'anonymousBytes', number>>;
 
 /** Clients that hand over at the same time, as pods of many nodes do. */
 export const CLIENTS_COUNT = 8;
@@ -28,10 +31,10 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
   const { pid } = keeper.child;
   const startedAtMs = performance.now();
   const endAtMs = startedAtMs + SETTLE_MS + MINUTE_MS;
-  let [scrapesCount, anonymousBytes] = [0, 0];
+  let [scrapesCount, heldCount, anonymousBytes] = [0, 0, 0];
   async function handOverOn(): Promise<void> {
     for (let number = 0; performance.now() < endAtMs; number++) {
-      void handOverOne(keeper, page, number);
+      void handOverOne(keeper, page, number).catch(() => heldCount++);
       await delay(Math.max(1, startedAtMs + ((number + 1) * MINUTE_MS) / HAND_OVERS_A_MINUTE - performance.now()));
     }
   }
@@ -76,6 +79,7 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
   return {
     cores: (readCpuSeconds(pid) - before.cpuSeconds) / (MINUTE_MS / 1000),
     scrapesCount: scrapesCount - before.scrapesCount,
+    heldCount,
     listedCount: await keeper.metric('pages_listed'),
     anonymousBytes,
   };
