@@ -32,7 +32,9 @@ function readVersion(page: string): number | null {
   return begin === undefined || begin !== end ? null : Number(begin);
 }
 
-test(`nothing that was answered with 201 is lost, and nothing is served half, in ${KILLS_COUNT} kills`, async () => {
+test(`nothing that was answered with 201 is lost, and nothing is served half, in ${KILLS_COUNT} kills`, {
+  timeout: 3_600_000,
+}, async () => {
   /** The newest hand-over of each pod that was answered with 201, and the newest that was begun. */
   const kept = new Map<string, number>();
   const begun = new Map<string, number>();
