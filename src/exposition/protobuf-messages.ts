@@ -1,7 +1,6 @@
 // The protobuf format: messages of `io.prometheus.client.MetricFamily`, each behind its length. Reads fields,
 // and checks, lists and removes whole messages by the name they begin with; of a metric it checks only that
-// it
-// is whole. Pure; holds one field at most. (metrics.proto of prometheus/client_model; protobuf.dev,
+// it is whole. Pure; holds one field at most. (metrics.proto of prometheus/client_model; protobuf.dev,
 // "Encoding".)
 
 import { decodeUtf8 } from '../base/text.ts';

@@ -126,9 +126,8 @@ export const CONNECTION_CLOSED = 'the client hung up';
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
   let cancelIdle = () => {};
-  // Whether a client that ended its side still reads cannot be known. A scraper does not: it has given up.
-  // Others
-  // may, such as `printf 'POST /-/snapshot HTTP/1.1…' | nc`.
+  // A scraper that ended its side has given up. Others may still read, such as
+  // `printf 'POST /-/snapshot HTTP/1.1…' | nc`.
   socket.once('end', () => {
     if (connection.scraperAgent !== null) connection.close('the client hung up');
   });

@@ -15,7 +15,6 @@ export type ScrapeRequest = {
   /** When its headers had come. */
   readonly startedAtMs: number;
   readonly accept: string;
-  /** It comes from a scraper that counts. */
   /** Who it is, of scrapers that count; null: a person, a probe. */
   readonly scraper: ScraperRequest | null;
   /** How long a read for it may take; null: the scraper does not say. */

@@ -290,6 +290,24 @@ test('observe() begins the read that is due, and shows what the newest one saw, 
   assert.equal(clock.timerCount, 0);
 });
 
+test('observe() rests for our own CPU time where that is more than the read took', async () => {
+  let cpuMs = 0;
+  const { source, clock, reads } = open({ readCpuMs: () => cpuMs });
+  for (const restMs of [1_000, 5_000]) {
+    await reads.observe(NEVER);
+    await clock.forward(10);
+    await source.asked.at(-1)?.end();
+    cpuMs += 100;
+    await reads.observe(NEVER);
+    const { length } = source.asked;
+    await clock.forward(restMs - 1);
+    assert.equal(source.asked.length, length);
+    await clock.forward(1);
+    assert.equal(source.asked.length, length + 1);
+  }
+  await reads.close();
+});
+
 test('observe() waits for the read that is under way where a condition is a metric, for POLL at most', async () => {
   const { source, clock, reads } = open({ observing: 'waits' });
   const seen: string[] = [];

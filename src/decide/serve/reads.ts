@@ -267,16 +267,16 @@ function findMove(reads: Reads, nowMs: number): TimedMove | null {
  */
 function findMoveFor(reads: Reads, need: ReadNeed, nowMs: number): TimedMove | null {
   const { underWay, givenWay } = reads;
-  const [oldest] = underWay;
-  if (oldest === undefined) return { atMs: -NEVER_MS, move: begin(reads, nowMs) };
+  const [first] = underWay;
+  if (first === undefined) return { atMs: -NEVER_MS, move: begin(reads, nowMs) };
   const own = underWay.filter(isOwnRead);
   const isLast = ({ sharers }: Read) => sharers.some((each) => each.need === 'last');
-  const spared = own.find((each) => (need === 'last' ? isLast(each) : givenWay.includes(each.accept)));
-  const read = need === 'own' ? undefined : own.findLast((each) => each !== spared);
-  if (read !== undefined) return cutAt(read, read.begunAtMs + OWN_READ_MS, 'gaveWay');
+  const runsOn = own.find((each) => (need === 'last' ? isLast(each) : givenWay.includes(each.accept)));
+  const givesWay = need === 'own' ? undefined : own.findLast((each) => each !== runsOn);
+  if (givesWay !== undefined) return cutAt(givesWay, givesWay.begunAtMs + OWN_READ_MS, 'gaveWay');
   if (underWay.length === READS_MAX_COUNT) return null;
-  if (!oldest.hasHeader || need === 'last') {
-    return { atMs: oldest.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
+  if (!first.hasHeader || need === 'last') {
+    return { atMs: first.begunAtMs + SILENT_READ_MS, move: begin(reads, nowMs) };
   }
   if (need === 'own') return null;
   // Its body takes long: who waits for its end times out, but a second read that begins now would be in time.

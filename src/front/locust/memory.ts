@@ -5,7 +5,7 @@
 import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
 import type { PageView } from './pace.ts';
 import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
-import { openRows, type Row } from './rows.ts';
+import { openRows, type Row, type Rows } from './rows.ts';
 
 /** What Locust has shown so far. */
 export type LocustMemory = {
@@ -205,7 +205,7 @@ function findCsvFailRatio(total: Row | undefined): number | null {
   return failures / requests;
 }
 
-function takeErrors(errors: ReturnType<typeof openRows>, taken: LocustStats['errors']): void {
+function takeErrors(errors: Rows, taken: LocustStats['errors']): void {
   const onPage = new Set<Row>();
   for (const { method, name, error, occurrences } of taken) {
     const row = errors.add([error, method, name]);

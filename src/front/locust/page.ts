@@ -27,7 +27,19 @@ export type LocustRow = {
   readonly numbers: ReadonlyMap<string, number>;
 };
 
-export type LocustStats = NonNullable<ReturnType<typeof readLocustStats>>;
+/** An error that requests of this name had, and how often. */
+export type LocustError = Pick<LocustRow, 'method' | 'name'> & { readonly error: string; readonly occurrences: number };
+
+/** What Locust's page shows. */
+export type LocustStats = {
+  /** `running`, `stopped` and others; null: it does not say. */
+  readonly state: string | null;
+  readonly rows: readonly LocustRow[];
+  readonly errors: readonly LocustError[];
+  readonly workers: readonly { readonly id: string; readonly state: string; readonly userCount: number }[];
+  /** By what follows the namespace in their names, such as `users`; what Locust does not name is left out. */
+  readonly gauges: ReadonlyMap<string, number>;
+};
 
 /** Whether users may run. */
 export function isRunningState(state: string | null): boolean {
@@ -35,7 +47,7 @@ export function isRunningState(state: string | null): boolean {
 }
 
 /** Reads an answer; null unless it is a JSON object: a login page, another program's page. */
-export function readLocustStats(text: string) {
+export function readLocustStats(text: string): LocustStats | null {
   const top = parsePython(text);
   if (top === null) return null;
   // `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py).
@@ -71,7 +83,6 @@ export function readLocustStats(text: string) {
     rows,
     errors,
     workers,
-    /** By what follows the namespace in their names; what Locust does not name is left out. */
     gauges: new Map(gauges.filter((gauge): gauge is readonly [string, number] => gauge[1] !== null)),
   };
 }

@@ -16,8 +16,30 @@ export type Row = {
   readonly numbers: number[];
 };
 
+/**
+ * Rows by the values of their labels.
+ *
+ *     const rows = openRows(['method', 'name']);
+ *     rows.add(['GET', '/']).numbers[0] = 7;
+ *     [...rows.list(0)]   // [{ labels: '{method="GET",name="/"}', value: 7 }]
+ */
+export type Rows = {
+  readonly find: (key: Key) => Row | undefined;
+  /** Finds the row, or makes it. */
+  readonly add: (key: Key) => Row;
+  /** Drops rows beyond the limit, first those that were not added for longest. */
+  readonly trim: (maxCount: number) => void;
+  readonly clear: () => void;
+  /** How many rows have a number in this column. Default: all rows. */
+  readonly count: (column?: number) => number;
+  /** All rows, in the order in which Go sorts their labels: byte by byte. */
+  readonly listRows: () => readonly Row[];
+  /** The known numbers of a column, in the same order. */
+  readonly list: (column: number) => Iterable<Sample>;
+};
+
 /** Opens a store without rows. */
-export function openRows(labelNames: readonly string[]) {
+export function openRows(labelNames: readonly string[]): Rows {
   /** By their labels, in the order in which they were last added. */
   const rows = new Map<string, Row>();
   let sorted: Row[] = [];
@@ -32,9 +54,8 @@ export function openRows(labelNames: readonly string[]) {
   }
 
   return {
-    find: (key: Key): Row | undefined => rows.get(format(key)),
-    /** Finds the row, or makes it. */
-    add(key: Key): Row {
+    find: (key) => rows.get(format(key)),
+    add(key) {
       const labels = format(key);
       let row = rows.get(labels);
       if (row === undefined) {
@@ -47,22 +68,18 @@ export function openRows(labelNames: readonly string[]) {
       rows.set(row.labels, row);
       return row;
     },
-    /** Drops rows beyond the limit, first those that were not added for longest. */
-    trim(maxCount: number): void {
+    trim(maxCount) {
       if (rows.size <= maxCount) return;
       for (const labels of [...rows.keys()].slice(0, -maxCount)) rows.delete(labels);
       sorted = sorted.filter(({ labels }) => rows.has(labels));
     },
-    clear(): void {
+    clear() {
       rows.clear();
       sorted = [];
     },
-    /** How many rows have a number in this column. Default: all rows. */
-    count: (column?: number) =>
+    count: (column) =>
       column === undefined ? rows.size : sorted.filter(({ numbers }) => numbers[column] !== undefined).length,
-    /** All rows, in the order in which Go sorts their labels: byte by byte. */
     listRows: sort,
-    /** The known numbers of a column, in the same order. */
     *list(column: number): Generator<Sample> {
       for (const { labels, numbers } of sort()) {
         const value = numbers[column];

@@ -19,6 +19,7 @@ export function playReads(text: string): string {
   const settings: Mutable = { pollMs: 250, restFactor: REST_FACTORS.usual, observing: 'takes' };
   let reads: Reads | null = null;
   let names = new Map<string, number>();
+  let cpuMs = 0;
   const out: string[] = [];
   for (const line of text.split('\n')) {
     const [, setting = '', value = ''] = /^set (\w+)=(.*)$/.exec(line) ?? [];
@@ -32,7 +33,8 @@ export function playReads(text: string): string {
     const [, at = '', ...words] = line.split(/\s+/);
     const nowMs = readMs(at);
     reads ??= beginReads(settings);
-    const step = stepReads(reads, readEvent(words, nowMs, names), nowMs);
+    cpuMs += readMs(/^cpu=(.*)$/.exec(words[2] ?? '')?.[1] ?? '0s');
+    const step = stepReads(reads, readEvent(words, nowMs, names, cpuMs), nowMs);
     ({ reads } = step);
     for (const move of step.moves) {
       if (move.kind === 'cut') out.push(`    cut ${nameRead(names, move.read.id)}: ${move.why}`);
@@ -47,7 +49,12 @@ export function playReads(text: string): string {
   return out.join('\n');
 }
 
-function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<string, number>): ReadsEvent {
+function readEvent(
+  words: readonly string[],
+  nowMs: number,
+  names: ReadonlyMap<string, number>,
+  cpuMs: number,
+): ReadsEvent {
   const [what = '', ...rest] = words;
   const read = names.get(rest[0] ?? '') ?? 0;
   switch (what) {
@@ -63,7 +70,7 @@ function readEvent(words: readonly string[], nowMs: number, names: ReadonlyMap<s
     case 'whole':
     case 'refused':
     case 'failed':
-      return endRead(read, ENDS[what]);
+      return endRead(read, ENDS[what], cpuMs);
     case 'main':
       return { kind: 'main', isLiving: rest[0] === 'lives', wanted: rest.slice(1).map(readWanted) };
     case 'observation':
