@@ -82,37 +82,23 @@ export async function openFront(
   parts: FrontParts,
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
-  const { clock, toUnixSeconds, ttlMs = Number.POSITIVE_INFINITY, isHooked = false } = parts;
-  let scrapers = NO_SCRAPERS;
-  const opening = await openKeptSource(parts, () => findTakenAtMs(scrapers, clock.nowMs(), { ttlMs }));
+  const { clock, isPushed = false } = parts;
+  const scrapers = openScrapers(parts);
+  const opening = await openKeptSource(parts, scrapers.findTakenAtMs);
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
   const { source } = opening;
   const { kind } = source.state();
   const reads = openSourceReads(source, parts);
   const events = openEvents();
-  // Found once: the wall clock may be set later, and what was shown must not move.
-  let mainEndSeconds: number | null = null;
+  const values = openValues(source, parts);
   let cancelLastWait = () => {};
-  const listLivingIds = () => findLiving(scrapers.scrapers, clock.nowMs(), { ttlMs }).map(({ id }) => id);
-  const readCalls = (): Pick<FrontObservation, 'pushes' | 'hookCallsCount'> => ({
-    ...(source.pushes && { pushes: source.pushes() }),
-    ...(isHooked && kind === 'program' && { hookCallsCount: answers.keptCount() }),
+  const readCalls = () => values.readCalls(answers.keptCount());
+  const readValues = (oldestAtMs: number) => ({
+    ...values.read(oldestAtMs),
+    scrapesCount: events.servedCount(),
+    ...readCalls(),
   });
-  const answers = openAnswers(
-    source,
-    reads,
-    (oldestAtMs) => ({
-      isMainEnded: source.state().view.main === 'ended',
-      missesSeconds: findMissesSeconds(source.state(), oldestAtMs),
-      mainEndSeconds,
-      scrapesCount: events.servedCount(),
-      ...readCalls(),
-    }),
-    {
-      find: (request) => addRequest(scrapers, request).scraper.id,
-      listLiving: listLivingIds,
-    },
-  );
+  const answers = openAnswers(source, reads, readValues, scrapers);
   const opened = await open(parts.at, {
     paths: source.path === null ? ['/metrics'] : ['/metrics', source.path],
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
@@ -122,7 +108,7 @@ export async function openFront(
     onServed(served) {
       const { called, served: kind } = served.answer;
       if (called !== undefined || kind === 'snapshot') {
-        source.takeCalled(called ?? null, addRequest(scrapers, served).scraper.id);
+        source.takeCalled(called ?? null, scrapers.find(served));
       }
       // After the end it is not the last page: that comes with the next scrape.
       if (called === undefined || source.state().view.main !== 'ended') events.addServed(served);
@@ -151,16 +137,13 @@ export async function openFront(
       },
       onEvent: events.onEvent,
       tell(view, known = NO_SCRAPERS) {
-        const { endedAtMs, holdOverAtMs } = view;
-        scrapers = known;
-        if (endedAtMs !== source.state().view.endedAtMs) {
-          mainEndSeconds = endedAtMs === null ? null : toUnixSeconds(endedAtMs);
-        }
+        scrapers.take(known);
+        values.takeView(view);
         source.takeView(view);
-        source.keepLiving(listLivingIds());
+        source.keepLiving(scrapers.listLiving());
         cancelLastWait();
-        if (holdOverAtMs === undefined) return;
-        const leftMs = holdOverAtMs + LAST_WAIT_MS - clock.nowMs();
+        if (view.holdOverAtMs === undefined) return;
+        const leftMs = view.holdOverAtMs + LAST_WAIT_MS - clock.nowMs();
         cancelLastWait = callAfter(clock, leftMs, () => reads.giveUpScrapes('the hold is over'));
       },
       newest: () => source.newest(),
@@ -171,9 +154,8 @@ export async function openFront(
         server.retire();
         // What was pushed since the last poll is in the snapshot too, and nothing comes after it.
         if (kind === 'pushes') await source.close();
-        // The scrape that ended the hold may have been of another format.
-        const isLate = kind === 'pushes' || (parts.isPushed === true && source.isBehind());
-        if (isLate) await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, 'last'));
+        if (source.isLastReadDue(isPushed))
+          await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, 'last'));
         await reads.close();
       },
       async close() {
@@ -189,6 +171,41 @@ function findMissesSeconds(state: SourceState, oldestAtMs: number): number | nul
   const isKept = state.answeredAtMs !== null;
   const last = endedAtMs === null || !isKept ? null : findLastPage(state, oldestAtMs, endedAtMs);
   return last && toMissesSeconds(last);
+}
+
+/** Who scrapes, as the rules know them. */
+function openScrapers({ clock, ttlMs = Number.POSITIVE_INFINITY }: FrontParts) {
+  let known = NO_SCRAPERS;
+  return {
+    take(facts: FrontFacts): void {
+      known = facts;
+    },
+    find: (request: ScraperRequest) => addRequest(known, request).scraper.id,
+    listLiving: () => findLiving(known.scrapers, clock.nowMs(), { ttlMs }).map(({ id }) => id),
+    findTakenAtMs: () => findTakenAtMs(known, clock.nowMs(), { ttlMs }),
+  };
+}
+
+/** What our own families say of main. */
+function openValues(source: KeptSource, { toUnixSeconds, isHooked = false }: FrontParts) {
+  // Found once: the wall clock may be set later, and what was shown must not move.
+  let mainEndSeconds: number | null = null;
+  return {
+    /** Before the source takes it. */
+    takeView({ endedAtMs }: MainView): void {
+      if (endedAtMs === source.state().view.endedAtMs) return;
+      mainEndSeconds = endedAtMs === null ? null : toUnixSeconds(endedAtMs);
+    },
+    read: (oldestAtMs: number) => ({
+      isMainEnded: source.state().view.main === 'ended',
+      missesSeconds: findMissesSeconds(source.state(), oldestAtMs),
+      mainEndSeconds,
+    }),
+    readCalls: (keptCount: number): Pick<FrontObservation, 'pushes' | 'hookCallsCount'> => ({
+      ...(source.pushes && { pushes: source.pushes() }),
+      ...(isHooked && source.state().kind === 'program' && { hookCallsCount: keptCount }),
+    }),
+  };
 }
 
 function openSourceReads(

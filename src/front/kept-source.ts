@@ -34,7 +34,7 @@ import {
   beginSource,
   findVanishedFate,
   findVanishedKeptMs,
-  isBehind,
+  isLastReadDue,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -99,8 +99,7 @@ export type KeptPages = {
   readonly keepLiving: (livingIds: readonly number[]) => void;
   /** What polls ask for, one after the other. */
   readonly wanted: () => readonly Wanted[];
-  /** What is pushed was read before main ended, and what was served after it. */
-  readonly isBehind: () => boolean;
+  readonly isLastReadDue: (isPushed: boolean) => boolean;
   /** The Accept of each page that is kept. */
   readonly kept: () => readonly string[];
   /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
@@ -258,7 +257,7 @@ function openPages(
     takeCalled: calls.take,
     keepLiving: calls.keepLiving,
     wanted: () => listWanted(pages, nowMs(), isLiving()),
-    isBehind: () => isBehind(findPage(pages)?.readAtMs ?? null, state),
+    isLastReadDue: (isPushed) => isLastReadDue(state, isPushed, findPage(pages)?.readAtMs ?? null),
     kept: () => listKept(pages).map(({ accept }) => accept),
     newest,
   };

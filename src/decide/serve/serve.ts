@@ -212,10 +212,17 @@ export function chooseAnswer(
   }
 }
 
-/** What would be pushed was read before main ended, and what was served last after it. */
-export function isBehind(pageReadAtMs: number | null, { view, answeredAtMs }: SourceState): boolean {
-  const { endedAtMs } = view;
-  if (endedAtMs === null || pageReadAtMs === null || answeredAtMs === null) return false;
+/**
+ * Whether to read once more when the front closes: of pushes, since nothing comes after it; and where what
+ * would be pushed was read before main's end, and another format, which was served last, after it.
+ */
+export function isLastReadDue(
+  { kind, view: { endedAtMs }, answeredAtMs }: SourceState,
+  isPushed: boolean,
+  pageReadAtMs: number | null,
+): boolean {
+  if (kind === 'pushes') return true;
+  if (!isPushed || endedAtMs === null || pageReadAtMs === null || answeredAtMs === null) return false;
   return pageReadAtMs < endedAtMs && endedAtMs <= answeredAtMs;
 }
 

@@ -10,7 +10,7 @@ import {
   chooseAnswer,
   findVanishedFate,
   findVanishedKeptMs,
-  isBehind,
+  isLastReadDue,
   type MainView,
   type SourceKind,
   type SourceResult,
@@ -219,19 +219,24 @@ test('takeAnswer() knows another program by its start, which has not called', ()
   );
 });
 
-test("isBehind() once something newer than main's end was kept, and the page is older", () => {
+test("isLastReadDue() of pushes, and where the page to push is from before main's end, and another from after it", () => {
   const state = {
     ...beginSource('program'),
     answeredAtMs: 6,
     view: { main: 'ended', wasAlive: true, endedAtMs: 5 },
   } as const;
+  const isDue = (readAtMs: number | null, other = {}) => isLastReadDue({ ...state, ...other }, true, readAtMs);
   assert.deepEqual(
-    [4, 5, null].map((readAtMs) => isBehind(readAtMs, state)),
+    [4, 5, null].map((readAtMs) => isDue(readAtMs)),
     [true, false, false],
   );
-  assert.equal(isBehind(4, { ...state, answeredAtMs: 4 }), false);
-  assert.equal(isBehind(4, { ...state, answeredAtMs: null }), false);
-  assert.equal(isBehind(4, { ...state, view: { ...state.view, endedAtMs: null } }), false);
+  const others = [{ answeredAtMs: 4 }, { answeredAtMs: null }, { view: { ...state.view, endedAtMs: null } }];
+  assert.deepEqual(
+    others.map((other) => isDue(4, other)),
+    [false, false, false],
+  );
+  assert.equal(isLastReadDue(state, false, 4), false);
+  assert.equal(isDue(null, { kind: 'pushes' }), true);
 });
 
 test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
