@@ -38,6 +38,8 @@ type Pattern = {
   readonly name: Buffer;
   /** A line feed and the name: the text to search for. */
   readonly start: Buffer;
+  /** How it begins. Node finds up to six bytes five times as fast as more. */
+  readonly stem: string;
   readonly isPrefix: boolean;
   wanted: readonly { readonly sample: WantedSample; readonly contains: readonly Buffer[] }[];
 };
@@ -48,6 +50,8 @@ export function openSampleFilter(
   read: (line: string) => FoundSample | null,
 ): BodyReader<void, void> {
   const patterns = groupByName(wanted);
+  // Most pages have none of them, and each search is a pass over all of a page.
+  const stems = Map.groupBy(patterns, ({ stem }) => stem);
 
   /** Reads a line of the name, at most once; drops those that need no more. */
   function takeLine(line: Buffer, pattern: Pattern): void {
@@ -94,7 +98,7 @@ export function openSampleFilter(
       if (ODD_STARTS.some((start) => block.includes(start))) findEach(block);
       else {
         findFirst(block.subarray(0, findLineEnd(block, 0)));
-        for (const pattern of patterns) findWithin(block, pattern);
+        for (const [stem, all] of stems) if (block.includes(stem)) for (const each of all) findWithin(block, each);
       }
       return 0;
     },
@@ -120,6 +124,7 @@ function groupByName(wanted: readonly WantedSample[]): readonly Pattern[] {
         text: name,
         name: Buffer.from(name),
         start: Buffer.from(`\n${name}`),
+        stem: `\n${name.slice(0, 5)}`,
         isPrefix,
         wanted: [each],
       });

@@ -42,35 +42,43 @@ const COSTS_KNOWN_COUNT = 3;
 /** The longest rest after one read, by itself: it may have been slow by chance, or at the program's start. */
 const ONE_READ_REST_MAX_MS = 5_000;
 
-/** What one whole read took of time, and of our own CPU, with all that we did since the one before. */
-type ReadCost = { readonly tookMs: number; readonly cpuMs: number };
+/** What the last whole reads took, the oldest first. */
+export type ReadCosts = {
+  readonly tookMs: readonly number[];
+  /** Our own CPU from one own read to the next: for that, and for scrapes between. */
+  readonly cpuMs: readonly number[];
+};
 
-/** Of the last whole reads; the oldest first. */
-export type ReadCosts = readonly ReadCost[];
+/** Before the first read. */
+export const NO_COSTS: ReadCosts = { tookMs: [], cpuMs: [] };
 
-/** The costs after one more whole read. A failed one is not among them; it has a rest of its own, below. */
-export function addCost(costs: ReadCosts, cost: ReadCost): ReadCosts {
-  return [...costs, cost].slice(-COSTS_MAX_COUNT);
+/**
+ * The costs after one more whole read; `cpuMs` null: of a scrape. A failed one is not among them; it has a
+ * rest of its own, below.
+ */
+export function addCost(costs: ReadCosts, tookMs: number, cpuMs: number | null): ReadCosts {
+  const add = (all: readonly number[], one: number) => [...all, one].slice(-COSTS_MAX_COUNT);
+  return { tookMs: add(costs.tookMs, tookMs), cpuMs: cpuMs === null ? costs.cpuMs : add(costs.cpuMs, cpuMs) };
 }
 
 /**
  * How long a read usually takes, by the median of the last ones, so that a slow one changes nothing; null:
  * unknown.
  */
-export function findUsualMs(costs: ReadCosts): number | null {
-  const all = costs.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+export function findUsualMs({ tookMs }: ReadCosts): number | null {
+  const all = tookMs.toSorted((a, b) => a - b);
   return all[Math.floor((all.length - 1) / 2)] ?? null;
 }
 
-/** Scrapes cost us as well: what they do may make our own reads only so many times rarer. */
+/** However much scrapes cost us, our own reads are only so many times rarer, or they would never come. */
 const OWN_COST_MAX_FACTOR = 8;
 
 /** How long no own read begins after a read: main pays for it, and so do we, who pack and check its page. */
 export function findRestMs(costs: ReadCosts, restFactor: number): number {
   const tookMs = findUsualMs(costs) ?? 0;
-  const cpuMs = costs.reduce((sum, each) => sum + each.cpuMs / costs.length, 0);
+  const cpuMs = costs.cpuMs.reduce((sum, each) => sum + each / costs.cpuMs.length, 0);
   const restMs = restFactor * Math.max(tookMs, Math.min(cpuMs, OWN_COST_MAX_FACTOR * tookMs));
-  return costs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, ONE_READ_REST_MAX_MS) : restMs;
+  return costs.tookMs.length < COSTS_KNOWN_COUNT ? Math.min(restMs, ONE_READ_REST_MAX_MS) : restMs;
 }
 
 /**

@@ -3,7 +3,7 @@
 // fixtures/transcripts/reads.
 
 import { assertNever, type ExporterObservation } from '../model.ts';
-import { addCost, findOwnMs, findUsualMs, type OwnReads, type Wanted } from './budget.ts';
+import { addCost, findOwnMs, findUsualMs, NO_COSTS, type OwnReads, type Wanted } from './budget.ts';
 
 /** How long an own read may delay a scrape: with much more, the scrape times out before its own read ends. */
 export const OWN_READ_MS = 1_000;
@@ -60,7 +60,7 @@ export type Reads = OwnReads & {
   readonly givenWay: readonly string[];
   /** A scrape's read began while an own one waited: that comes next, so that scrapes cannot crowd it out. */
   readonly isOwnTurn: boolean;
-  /** CPU time of our process at the end of the last read that was whole or refused; null: none was. */
+  /** CPU time of our process at the end of the last own read that was whole or refused; null: none was. */
   readonly cpuMs: number | null;
   readonly lastId: number;
 };
@@ -110,7 +110,7 @@ export type ReadsSettings = Pick<Reads, 'pollMs' | 'restFactor' | 'observing'>;
 
 /** Before the first read. */
 export function beginReads(settings: ReadsSettings): Reads {
-  const none = { waiting: [], underWay: [], givenWay: [], costs: [], wanted: [] };
+  const none = { waiting: [], underWay: [], givenWay: [], costs: NO_COSTS, wanted: [] };
   const flags = { isLiving: true, isOwnAsked: false, isOwnTurn: false };
   return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: {}, lastId: 0 };
 }
@@ -201,14 +201,14 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   const givenWay = reads.givenWay.filter((each) => each !== accept);
   // It costs main nothing: the next look asks again.
   if (how === 'refused') return { ...reads, underWay, givenWay, cpuMs, failedCount: 0 };
-  const costs = addCost(reads.costs, { tookMs: nowMs - read.begunAtMs, cpuMs: cpuMs - (reads.cpuMs ?? cpuMs) });
+  const ownCpuMs = past.isOwn && reads.cpuMs !== null ? cpuMs - reads.cpuMs : null;
   return {
     ...reads,
     underWay,
     lastOwn,
     givenWay,
-    costs,
-    cpuMs,
+    costs: addCost(reads.costs, nowMs - read.begunAtMs, ownCpuMs),
+    cpuMs: past.isOwn ? cpuMs : reads.cpuMs,
     failedCount: 0,
     newest: { ...reads.newest, [accept]: past },
   };

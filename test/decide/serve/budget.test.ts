@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCost, findRestFactor, findRestMs, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
+import { addCost, findRestFactor, findRestMs, NO_COSTS, REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 
 const { usual, onlyEvidence, beside, spared } = REST_FACTORS;
 
@@ -27,7 +27,7 @@ for (const [what, tookMs, expected] of [
   ['the page has grown', [13, 13, 13, 30, 30, 30], 3_000],
 ] as const) {
   test(`findRestMs() where ${what}`, () => {
-    const costs = tookMs.map((each) => ({ tookMs: each, cpuMs: 0 })).reduce(addCost, []);
+    const costs = tookMs.reduce((all, each) => addCost(all, each, 0), NO_COSTS);
     assert.equal(findRestMs(costs, usual), expected);
   });
 }
@@ -38,7 +38,7 @@ for (const [what, cpuMs, expected] of [
   ['much more, for scrapes', 300, 10_400],
 ] as const) {
   test(`findRestMs() where our own work takes ${what}`, () => {
-    const costs = Array.from({ length: 5 }, () => ({ tookMs: 13, cpuMs })).reduce(addCost, []);
+    const costs = [13, 13, 13, 13, 13].reduce((all, each) => addCost(all, each, cpuMs), NO_COSTS);
     assert.equal(findRestMs(costs, usual), expected);
   });
 }
