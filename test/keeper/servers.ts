@@ -12,6 +12,8 @@ import type { Keeper } from './keeper.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const READY_MS = 120_000;
+/** Of scrapes and discovery, and their time-outs: with 1 s a busy machine has nothing but time-outs. */
+const INTERVAL = '3s';
 
 type Fields = Readonly<Record<string, unknown>>;
 /** An entry of `scrape_configs`. */
@@ -20,6 +22,12 @@ export type Job = Fields & {
   readonly http_sd_configs?: readonly { readonly url: string }[];
   readonly kubernetes_sd_configs?: readonly Fields[];
 };
+
+type PodMonitor = {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec: Fields & { readonly podMetricsEndpoints: readonly { readonly relabelings: readonly Fields[] }[] };
+};
+type ScrapeConfig = Pick<PodMonitor, 'metadata'> & { readonly spec: { readonly relabelings: readonly Fields[] } };
 
 const KEEPER = [{ url: 'http://lastscrape-keeper.monitoring.svc:9471/targets' }];
 
@@ -47,7 +55,7 @@ relabel_configs:
 };
 
 /** Of somebody's own, with all that an operator makes rules of. */
-const OWN_MONITOR = parse(`
+const OWN_MONITOR: PodMonitor = parse(`
 metadata: {name: shop, namespace: batch}
 spec:
   jobLabel: app
@@ -66,13 +74,28 @@ spec:
         - {sourceLabels: [__meta_kubernetes_pod_container_port_number], targetLabel: port}
 `);
 
+/** The same, of which a ScrapeConfig can say all. */
+const PLAIN_MONITOR: PodMonitor = {
+  metadata: { name: 'plain', namespace: 'batch' },
+  spec: { ...OWN_MONITOR.spec, jobLabel: undefined, podTargetLabels: undefined },
+};
+
 /** The scrape jobs of our files for a Prometheus without the operator. */
 function readScrapeConfig(): readonly Job[] {
   return parse(readFileSync(join(ROOT, 'deploy/monitoring/keeper-scrape-config.yaml'), 'utf8')).scrape_configs;
 }
 
-/** What the operator makes of the chart's monitors for one Prometheus; `own`: and of OWN_MONITOR. */
-async function askOperator(version: string, shards: number, own: readonly unknown[]): Promise<readonly Job[]> {
+/** As docs/keeper.md has it for a PodMonitor of one's own: the chart's ScrapeConfig with its job and relabelings. */
+function copyPages(pages: ScrapeConfig, { metadata, spec }: PodMonitor): ScrapeConfig {
+  const rules = pages.spec.relabelings.map((rule) =>
+    rule['targetLabel'] === 'job' ? { ...rule, replacement: `${metadata.namespace}/${metadata.name}` } : rule,
+  );
+  const relabelings = [...rules, ...spec.podMetricsEndpoints.flatMap((endpoint) => endpoint.relabelings)];
+  return { metadata: { ...metadata, name: `${metadata.name}-pages` }, spec: { ...pages.spec, relabelings } };
+}
+
+/** What the operator makes of the chart's monitors for one Prometheus; `own`: and of these, the last with its pages. */
+async function askOperator(version: string, shards: number, own: readonly PodMonitor[]): Promise<readonly Job[]> {
   const documents = ['deploy/job/front/podmonitor.yaml', 'deploy/monitoring/keeper.yaml'].flatMap((file) =>
     parseAllDocuments(renderManifest(file)).map((document) => document.toJS()),
   );
@@ -81,7 +104,10 @@ async function askOperator(version: string, shards: number, own: readonly unknow
   const question = {
     prometheus,
     podMonitors: [...find('PodMonitor'), ...own],
-    scrapeConfigs: find('ScrapeConfig'),
+    scrapeConfigs: find('ScrapeConfig').flatMap((pages) => [
+      pages,
+      ...own.slice(-1).map((monitor) => copyPages(pages, monitor)),
+    ]),
   };
   const [answer] = await askJudge<{ config: string; error: string }>('operator', [question]);
   if (answer === undefined || answer.error !== '') throw new Error(`Cannot ask the operator: ${answer?.error}`);
@@ -93,12 +119,15 @@ export function listShardJobs(version: string): Promise<readonly Job[]> {
   return askOperator(version, 2, []);
 }
 
+/** How many ways those are. */
+export const WAYS_COUNT = 5;
+
 /**
  * Every way, with a `job` of its own: the chart's monitors; a PodMonitor as the operator has it, with the keeper's
- * targets in its job; the community chart's; our file.
+ * targets in its job; another with a ScrapeConfig of its own; the community chart's; our file.
  */
 export async function listJobs(version: string): Promise<readonly Job[]> {
-  const jobs = await askOperator(version, 1, [OWN_MONITOR]);
+  const jobs = await askOperator(version, 1, [OWN_MONITOR, PLAIN_MONITOR]);
   const withKeeper = jobs.map((job) =>
     job.job_name === 'podMonitor/batch/shop/0' ? { ...job, http_sd_configs: KEEPER } : job,
   );
@@ -122,18 +151,18 @@ export type Matrix = readonly {
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
-/** Starts one that scrapes every second: from files and this keeper what it would from the cluster. */
+/** Starts one that scrapes every 3 s: from files and this keeper what it would from the cluster. */
 export async function startServer(keeper: Keeper, { name, command, jobs, targetFiles, shard = 0 }: Plan) {
   const folder = makeFolder();
   const port = await closedPort();
   const localJobs = jobs.map(({ kubernetes_sd_configs: pods, http_sd_configs: pages, ...job }) => ({
     ...job,
-    ...{ scrape_interval: '1s', scrape_timeout: '1s' },
+    ...{ scrape_interval: INTERVAL, scrape_timeout: INTERVAL },
     ...(pods && { file_sd_configs: [{ files: targetFiles }] }),
     ...(pages && {
       http_sd_configs: pages.map(({ url }) => ({
         url: `${keeper.serveUrl}${new URL(url).pathname}`,
-        refresh_interval: '1s',
+        refresh_interval: INTERVAL,
       })),
     }),
   }));
