@@ -50,6 +50,10 @@ export function readEntries<Value>(
   const values: Value[] = [];
   const problems: string[] = [];
   for (const [index, entry] of entries.entries()) {
+    if (problems.length === PROBLEMS_MAX_COUNT) {
+      problems.push(`the ${entries.length - index} entries after that were not read; must be right as well`);
+      break;
+    }
     if (entry === '') {
       problems.push(`entry ${index + 1} of ${entries.length} is empty; must be left out, with its comma`);
       continue;
@@ -60,8 +64,6 @@ export function readEntries<Value>(
     else if ('value' in parsed) values.push(parsed.value);
     else problems.push(`${quote(hide(entry))} must be ${parsed.problem}`);
   }
-  const more = problems.splice(PROBLEMS_MAX_COUNT);
-  if (more.length > 0) problems.push(`${more.length} more entries are wrong; must be corrected as well`);
   return problems.length === 0 ? { value: values } : { problems };
 }
 

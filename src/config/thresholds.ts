@@ -3,7 +3,7 @@
 
 import type { ParseResult } from '../base/parse.ts';
 import { COMPARISONS, type ThresholdPolicy } from '../decide/model.ts';
-import { quote, type ReadResult, readEntries } from './entries.ts';
+import { type ReadResult, readEntries } from './entries.ts';
 
 /** One entry: which sample is compared, and with what. */
 export type Threshold = ThresholdPolicy & {
@@ -60,10 +60,6 @@ export function parseThreshold(entry: string): ParseResult<Threshold> {
     if ('problem' in parsed) return parsed;
     labels = parsed.value.labels;
     rest = parsed.value.rest.trimStart();
-  }
-  if (rest.startsWith('(')) {
-    const what = `${quote(`${name}(…)`)} is a function, which is not supported`;
-    return { problem: `a metric as the exposition shows it, such as ${EXAMPLE}; ${what}` };
   }
   const sign = rest.slice(0, rest.search(/[^<>=!~]|$/));
   const comparison = COMPARISONS.find((each) => each === sign);

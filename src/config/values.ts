@@ -52,18 +52,10 @@ export function parseMetricsUrl(text: string): ParseResult<URL> {
   if (/^pushgateway:/i.test(text)) return url !== null && isPlainPush(url) ? { value: url } : { problem: PUSH_URL };
   if (/^file:/i.test(text)) return url !== null && isPlainFile(text, url) ? { value: url } : { problem: FILE_URL };
   if (url === null || url.protocol !== 'http:' || url.username !== '' || url.password !== '' || url.port === '0') {
-    const advice = SOURCE_ADVICE.find(([start]) => start.test(text))?.[1] ?? '';
-    return { problem: `an http: URL without user and password, such as "http://localhost:9646/metrics"${advice}` };
+    return { problem: 'an http: URL without user and password, such as "http://localhost:9646/metrics"' };
   }
   return { value: url };
 }
-
-/** What to write for a source that is none of an exporter's, by how people begin it. */
-const SOURCE_ADVICE = [
-  [/^locust:/i, '; for Locust\'s page use "locust+http://localhost:8089"'],
-  [/^pushgateway\+/i, '; to take pushes use "pushgateway://127.0.0.1:9091"'],
-  [/^\//, '; for a textfile use "file:///shared/job.prom"'],
-] as const;
 
 const LOCUST_URL =
   'a locust+http: URL without user, password and query, such as "locust+http://localhost:8089", with the path of --web-base-path if it is set, and without /stats/requests';

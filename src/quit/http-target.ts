@@ -137,13 +137,6 @@ const MEANINGS: Preset['hints'] = {
   405: 'it wants another method',
 };
 
-/** What LASTSCRAPE_METRICS_URL is where it has no port of an exporter. */
-const PORTLESS: Readonly<Record<string, string>> = {
-  'file:': 'a file, which has no port',
-  'locust+http:': "Locust's page, and no exporter",
-  'pushgateway:': 'where lastscrape takes pushes, and no exporter',
-};
-
 /** What a header's value may consist of (RFC 9110, section 5.5); Node and undici throw on anything else. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -172,7 +165,7 @@ export function presetKind(preset: Preset): TargetKind {
       }
       const isHttp = metricsUrl.protocol === 'http:';
       if (preset.port === null && !isHttp && port === undefined) {
-        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL is ${PORTLESS[metricsUrl.protocol]}` };
+        return { problem: `${name}:PORT where LASTSCRAPE_METRICS_URL has no port of an exporter` };
       }
       const url = new URL(path, preset.port === null && isHttp ? metricsUrl.origin : 'http://localhost');
       url.port = port ?? (preset.port === null ? url.port : String(preset.port));

@@ -137,7 +137,7 @@ test('readConfig() says what does not go with the page of Locust', () => {
     `Cannot use LASTSCRAPE_FRONT: port 8089 is taken by ${page}, which the front serves; must be another port`,
   ]);
   assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_QUIT: 'locust-exporter' }), [
-    `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where ${page} is Locust's page, and no exporter`,
+    `Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where ${page} has no port of an exporter`,
   ]);
 });
 

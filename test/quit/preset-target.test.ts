@@ -56,7 +56,10 @@ test('read() makes the request that the table says, with another port where one 
 
 test('read() wants a port for a preset of METRICS_URL where that is a file', () => {
   const given = context('file:///shared/job.prom');
-  assert.match(String(read('locust-exporter', given)), /^locust-exporter:PORT where LASTSCRAPE_METRICS_URL is a file/);
+  assert.match(
+    String(read('locust-exporter', given)),
+    /^locust-exporter:PORT where LASTSCRAPE_METRICS_URL has no port/,
+  );
   assert.equal(target('locust-exporter:9646', given).request, 'POST http://localhost:9646/quitquitquit');
   assert.equal(target('istio', given).request, 'POST http://localhost:15020/quitquitquit');
 });
