@@ -24,7 +24,7 @@ export type SnapshotStore = {
   readonly newest: () => Promise<Snapshot | null>;
   /** For a store that begins with what is in this one. */
   readonly read: () => Promise<Stored>;
-  /** Whether a body that may be cut lacks families, or lines of its last one, unless the one before ended so. */
+  /** Whether a body that may be cut lacks families, or lines of its last, unless the one before ended so. */
   readonly isShort: (body: Body, readAt: Moment) => Promise<boolean>;
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;

@@ -46,7 +46,7 @@ export function weigh(): readonly Weight[] {
   const sources = countLines(['src']);
   const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
-    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_120, plan: 18_000 },
+    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_300, plan: 18_000 },
     { name: 'the keeper and its rules: lines', is: sum(keeper), most: 1_560, plan: 1_200 },
     { name: 'src/: files', is: sources.length, most: 164, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
@@ -55,7 +55,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'src/: lines of the longest function',
       is: longest?.lineCount ?? 0,
-      most: 110,
+      most: 92,
       plan: 80,
       where: longest?.place ?? '',
     },
@@ -64,7 +64,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])),
-      most: 51_650,
+      most: 52_300,
       plan: 45_000,
     },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
