@@ -11,7 +11,7 @@ import {
   hasPutAside,
   isOwed,
   keepLiving,
-  replacePage,
+  replacePages,
   takeCall,
   takeNewest,
 } from '../decide/serve/calls.ts';
@@ -22,8 +22,10 @@ import {
   isOlder,
   listKept,
   listWanted,
+  type Page,
   type Pages,
   type PagesStep,
+  pickPage,
   TEXT_ACCEPT,
   takeFailure,
   takeKept,
@@ -216,7 +218,7 @@ function openPages(
     if (taken.isAnother) calls.end();
     if (page === null) return NOT_KEPT.notUsed;
     if (taken.becomes === 'ignored' || taken.becomes === 'provisional') return NOT_KEPT[taken.becomes];
-    await calls.replace(accept, page.store);
+    await calls.replace(listKept(pages));
     take(takeKept(pages, page, readAt.atMs, isLiving() ? nowMs() : null));
     const snapshot = await page.store.keep(body, readAt, taken.becomes);
     return snapshot === null ? NOT_KEPT.tooLarge : { kind: 'kept', snapshot };
@@ -265,7 +267,7 @@ function openPages(
 
 /** The pages that programs asked to keep. `findNewest`: what is served now. */
 function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>, log: KeepParts['log']) {
-  let calls: readonly Call<Snapshot>[] = [];
+  let calls: readonly Call<Page<Snapshot>>[] = [];
   let lostCallsCount = 0;
   return {
     /** Another program answers, or none. */
@@ -277,17 +279,19 @@ function openCalls(findNewest: (accept: string) => Promise<Snapshot | null>, log
       ({ calls } = added);
       if (added.isFull) log({ id: 'keptPageLost', fields: { lost: ++lostCallsCount } });
     },
-    /** The page in this store is about to be replaced. */
-    async replace(accept: string, store: SnapshotStore): Promise<void> {
-      const replaced = calls.length > 0 ? await store.newest() : null;
-      if (replaced !== null) calls = replacePage(calls, accept, replaced);
+    /** One of these pages is about to be replaced. */
+    async replace(kept: readonly Page<SnapshotStore>[]): Promise<void> {
+      if (calls.length === 0) return;
+      const snapshots = await Promise.all(kept.map(({ store }) => store.newest()));
+      const pages = kept.flatMap((page, at) => (snapshots[at] ? [{ ...page, store: snapshots[at] }] : []));
+      calls = replacePages(calls, pages);
     },
     isOwed: (scraperId: number) => isOwed(calls, scraperId),
     owed: () => ({ ...(hasPutAside(calls) && { hasOwedPage: true }), ...(lostCallsCount > 0 && { lostCallsCount }) }),
     /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
     async find(scraperId: number, accept: string, isReplaced: boolean): Promise<Called | null> {
-      const call = findCall(calls, scraperId, accept, isReplaced);
-      const snapshot = call && (call.replaced.get(accept) ?? (await findNewest(accept)));
+      const call = findCall(calls, scraperId, isReplaced);
+      const snapshot = call && (pickPage(call.replaced, accept)?.store ?? (await findNewest(accept)));
       return call && snapshot ? { number: call.number, snapshot } : null;
     },
     /** The scraper has had the page of that call; null: the newest page. */

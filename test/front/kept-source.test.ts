@@ -197,7 +197,7 @@ for (const livingIds of [[7], []]) {
     kept.takeView(LIVING);
     await take(['loaded 2\nprocess_start_time_seconds 7\n']);
     kept.keepLiving([7]);
-    const called = await kept.findCalled(7, TEXT_ACCEPT, true);
+    const called = await kept.findCalled(7, livingIds.length === 0 ? 'text/plain;q=0.7' : TEXT_ACCEPT, true);
     assert.match(String(await readPieces(called?.snapshot.body.read() ?? [])), /^extracted 1\nprocess.* 3\n$/);
     assert.deepEqual(kept.owed(), { hasOwedPage: true, lostCallsCount: 2 });
   });

@@ -1,15 +1,15 @@
 // Pages that a program asked to keep (POST /-/snapshot) and another program on its port has replaced since:
 // each stays until every scraper that lived then has had it. Pure.
 
-/** A call. `Page`: what was kept. */
+/** A call. `Page`: what was kept, in one format. */
 export type Call<Page> = {
   readonly number: number;
   /** The program that called has ended: what answers now is another one. */
   readonly isOver: boolean;
   /** The scrapers that have not had its page; null: none lived, and the first that comes has not had it. */
   readonly pendingIds: readonly number[] | null;
-  /** The pages put aside, by Accept; empty while the call's page is still the newest. */
-  readonly replaced: ReadonlyMap<string, Page>;
+  /** The pages put aside, in every format; empty while the call's page is still the newest. */
+  readonly replaced: readonly Page[];
 };
 
 /**
@@ -27,7 +27,7 @@ export function addCall<Page>(
 ): { readonly calls: readonly Call<Page>[]; readonly isFull: boolean } {
   const number = (calls.at(-1)?.number ?? 0) + 1;
   const pendingIds = livingIds.length === 0 ? null : livingIds;
-  const call = { number, isOver: false, pendingIds, replaced: new Map<string, Page>() };
+  const call = { number, isOver: false, pendingIds, replaced: [] };
   const all = [...calls.filter(({ isOver }) => isOver), call];
   return { calls: all.slice(-CALLS_MAX_COUNT), isFull: all.length > CALLS_MAX_COUNT };
 }
@@ -38,26 +38,17 @@ export function endCalls<Page>(calls: readonly Call<Page>[]): readonly Call<Page
 }
 
 /**
- * A page is about to be replaced by a newer answer; where the program that called has ended, it is another
- * one's.
+ * One of these pages is about to be replaced by a newer answer; where the program that called has ended, it is
+ * another one's, and the others will follow, or are dropped.
  */
-export function replacePage<Page>(calls: readonly Call<Page>[], accept: string, page: Page): readonly Call<Page>[] {
-  return calls.map((call) =>
-    !call.isOver || call.replaced.has(accept)
-      ? call
-      : { ...call, replaced: new Map([...call.replaced, [accept, page]]) },
-  );
+export function replacePages<Page>(calls: readonly Call<Page>[], pages: readonly Page[]): readonly Call<Page>[] {
+  return calls.map((call) => (call.isOver && call.replaced.length === 0 ? { ...call, replaced: pages } : call));
 }
 
 /** The oldest call whose page this scraper is still owed. `isReplaced`: only one that was put aside. */
-export function findCall<Page>(
-  calls: readonly Call<Page>[],
-  id: number,
-  accept: string,
-  isReplaced: boolean,
-): Call<Page> | null {
+export function findCall<Page>(calls: readonly Call<Page>[], id: number, isReplaced: boolean): Call<Page> | null {
   const isDue = (call: Call<Page>) =>
-    call.isOver && isPendingFor(call, id) && (!isReplaced || call.replaced.has(accept));
+    call.isOver && isPendingFor(call, id) && (!isReplaced || call.replaced.length > 0);
   return calls.find(isDue) ?? null;
 }
 
@@ -74,7 +65,7 @@ function isPendingFor({ pendingIds }: Call<unknown>, id: number): boolean {
 
 /** Whether a scraper is still owed a page that was put aside: it is not among the last pages. */
 export function hasPutAside(calls: readonly Call<unknown>[]): boolean {
-  return calls.some(({ replaced }) => replaced.size > 0);
+  return calls.some(({ replaced }) => replaced.length > 0);
 }
 
 /** The scraper has had the page of this call. */
@@ -84,7 +75,7 @@ export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id:
 
 /** The scraper has had the newest page, and with it that of every call whose page was not put aside. */
 export function takeNewest<Page>(calls: readonly Call<Page>[], id: number): readonly Call<Page>[] {
-  return keepPending(calls, ({ replaced }) => replaced.size === 0, id);
+  return keepPending(calls, ({ replaced }) => replaced.length === 0, id);
 }
 
 function keepPending<Page>(calls: readonly Call<Page>[], isTaken: (call: Call<Page>) => boolean, id: number) {

@@ -101,7 +101,11 @@ export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): P
 
 /** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
 export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Store> | null {
-  const kept = listKept(pages);
+  return pickPage(listKept(pages), accept);
+}
+
+/** The same of pages that are kept. */
+export function pickPage<Store>(kept: readonly Page<Store>[], accept?: string): Page<Store> | null {
   const pickPlain = (of: typeof kept) => of.find(isText) ?? of.find(({ type }) => type.format === 'openMetrics');
   if (accept === undefined) return pickPlain(kept.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs))) ?? null;
   const find = (wanted: string) => kept.find((each) => each.accept === wanted);
