@@ -38,8 +38,8 @@ export function endCalls<Page>(calls: readonly Call<Page>[]): readonly Call<Page
 }
 
 /**
- * One of these pages is about to be replaced by a newer answer; where the program that called has ended, it is
- * another one's, and the others will follow, or are dropped.
+ * One of these pages is about to be replaced by a newer answer, which is another program's where the one that
+ * called has ended; the others will follow, or are dropped.
  */
 export function replacePages<Page>(calls: readonly Call<Page>[], pages: readonly Page[]): readonly Call<Page>[] {
   return calls.map((call) => (call.isOver && call.replaced.length === 0 ? { ...call, replaced: pages } : call));
