@@ -61,7 +61,9 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
       });
       await Promise.all(
         due.map(async (path) => {
-          const response = await fetch(keeper.serveUrl + path, { headers });
+          // As Go does where a connection that was idle has just been closed.
+          const get = () => fetch(keeper.serveUrl + path, { headers });
+          const response = await get().catch(get);
           if ((await response.text()) !== page) throw new Error(`Cannot scrape a kept page: ${response.status}`);
           scrapesCount++;
         }),
