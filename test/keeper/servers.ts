@@ -152,7 +152,10 @@ export type Matrix = readonly {
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts one that scrapes every 3 s: from files and this keeper what it would from the cluster. */
-export async function startServer(keeper: Keeper, { name, command, jobs, targetFiles, shard = 0 }: Plan) {
+export async function startServer(
+  keeper: Pick<Keeper, 'serveUrl'>,
+  { name, command, jobs, targetFiles, shard = 0 }: Plan,
+) {
   const folder = makeFolder();
   const port = await closedPort();
   const localJobs = jobs.map(({ kubernetes_sd_configs: pods, http_sd_configs: pages, ...job }) => ({

@@ -59,15 +59,14 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
         scrapedAtMs.set(path, turn);
         return true;
       });
-      await Promise.all(
-        due.map(async (path) => {
-          // As Go does where a connection that was idle has just been closed.
-          const get = () => fetch(keeper.serveUrl + path, { headers });
-          const response = await get().catch(get);
+      const scrapeDue = async () => {
+        for (let path = due.pop(); path !== undefined; path = due.pop()) {
+          const response = await fetch(keeper.serveUrl + path, { headers });
           if ((await response.text()) !== page) throw new Error(`Cannot scrape a kept page: ${response.status}`);
           scrapesCount++;
-        }),
-      );
+        }
+      };
+      await Promise.all(Array.from({ length: CLIENTS_COUNT }, scrapeDue));
     }
   }
   const working = Promise.all([handOverOn(), ...Array.from({ length: REPLICAS_COUNT }, (_, index) => scrapeOn(index))]);
