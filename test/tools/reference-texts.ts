@@ -14,8 +14,7 @@ export const OUTCOMES: Readonly<Record<Outcome, string>> = {
   expired:
     'the TTL ran out. **Not an error**. With `scrapesSeen` 0, nothing scrapes the pod, or less often than the TTL',
   terminated: 'the grace after SIGTERM ran out, or a second signal came',
-  neverStarted:
-    'main was never seen alive before the start timeout or SIGTERM. See its log, and run `--check`',
+  neverStarted: 'main was never seen alive before the start timeout or SIGTERM. See its log, and run `--check`',
   timedOut: 'the run timeout',
   misconfigured: 'a wrong value. Nothing is held or stopped',
   bug: 'an error in lastscrape. Nothing is held or stopped',
@@ -40,8 +39,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   summary: 'the run in one sentence, for people',
   outcome: 'how the hold ended: see [outcomes](#outcomes)',
   verdict: 'with `LASTSCRAPE_FAIL_IF`: `passed`, `failed`, or `notJudged` (cut short). Absent while main runs',
-  failed:
-    'the first `entry` that fails, the number `seen`, or why there was none, and the `nearest` names or labels',
+  failed: 'the first `entry` that fails, the number `seen`, or why there was none, and the `nearest` names or labels',
   alsoFailed: 'the other entries that fail',
   hint: 'what to change',
   problems: 'what is wrong in the configuration',
@@ -51,8 +49,7 @@ export const REPORT_FIELDS: Readonly<Record<Exclude<keyof Report, `${string}Omit
   ranSeconds: 'from the first sight of main to its end',
   heldSeconds: 'how long the pod was held',
   mainEndedAt: 'the first poll that saw the end',
-  lastPageBy:
-    'with a front, who took the page that was served last: `main` (call, hook or push), or a `read`',
+  lastPageBy: 'with a front, who took the page that was served last: `main` (call, hook or push), or a `read`',
   mayMissSeconds: "for how long before main's end changes may be missing from that page; 0: none is",
   mainExitCodes: 'exit codes by container, where `container:` or `tombstone:` knows them',
   scrapers:
@@ -87,8 +84,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   pageUnreadable: null,
   nativeHistogramPushed: null,
   pushRefused: null,
-  pushedDropped:
-    'Pushes have 6 MB together: scrape more often, or push less.',
+  pushedDropped: 'Pushes have 6 MB together: scrape more often, or push less.',
   keptPageLost: null,
   nothingPushed: null,
   hookNotCalled: null,
