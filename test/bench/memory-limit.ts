@@ -6,6 +6,8 @@ import { join } from 'node:path';
 /** A group whose members together get no more than its limit. Disposing needs all members to be gone. */
 export type MemoryGroup = Disposable & {
   setLimit(bytes: number): void;
+  /** The most that they had together. */
+  peakBytes(): number;
   /** The command that runs `command` as a member. */
   wrap(command: readonly string[]): readonly string[];
 };
@@ -32,6 +34,10 @@ function openGroup(folder: string, limitFile: string): MemoryGroup {
   const script = `echo $$ >'${join(folder, 'cgroup.procs')}' && exec "$@"`;
   return {
     setLimit: (bytes) => writeFileSync(join(folder, limitFile), String(bytes)),
+    peakBytes: () => {
+      const file = limitFile === 'memory.max' ? 'memory.peak' : 'memory.max_usage_in_bytes';
+      return Number(readFileSync(join(folder, file), 'utf8'));
+    },
     wrap: (command) => ['sh', '-c', script, 'sh', ...command],
     [Symbol.dispose]: () => rmdirSync(folder),
   };

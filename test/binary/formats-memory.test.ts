@@ -46,9 +46,14 @@ async function open(t: TestContext, scrapes: number, pageBytes: number, answer: 
   return {
     ended,
     async ask(accept: string) {
-      const answer = await fetch(url, { headers: { accept, 'x-prometheus-scrape-timeout-seconds': '60' } });
-      assert.ok(answer.status === 200 && (await answer.arrayBuffer()).byteLength > pageBytes);
-      return answer.headers.get('content-type');
+      const headers = { accept, 'x-prometheus-scrape-timeout-seconds': '60' };
+      const answer = await fetch(url, { headers }).catch(String);
+      const [status, got] =
+        typeof answer === 'string' ? [answer, 0] : [answer.status, (await answer.arrayBuffer()).byteLength];
+      // Whether it is we or the machine.
+      const state = `lastscrape ${child.exitCode ?? child.signalCode ?? 'runs'}, ${group?.peakBytes()} bytes at most`;
+      assert.ok(status === 200 && got > pageBytes, `${status}: ${got} bytes, not more than ${pageBytes}; ${state}`);
+      return (answer as Response).headers.get('content-type');
     },
     async end() {
       assert.equal((await fetch(new URL('/-/snapshot', url), { method: 'POST' })).status, 200);
