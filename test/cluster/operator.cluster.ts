@@ -13,7 +13,8 @@ const INTERVALS = [5, 15] as const;
 /** The routes with one image of the exporter. */
 const TOGETHER = [
   ['image', 'both'],
-  ['policy', 'neither', 'otel', 'otlp'],
+  ['policy', 'neither'],
+  ['otel', 'otlp'],
 ] as const satisfies readonly (readonly Route[])[];
 /** From this version on the exporter is a native sidecar. */
 const FIRST_NATIVE = '2.3.0';
