@@ -103,7 +103,8 @@ function readCommand(name: BlockName): readonly string[] {
 }
 
 export async function renderChart(build: OperatorBuild, values: readonly string[]): Promise<readonly string[]> {
-  const set = values.flatMap((value) => ['--set', value]);
+  // A helm that Go installed takes itself for Kubernetes 1.20.
+  const set = ['--kube-version', '1.36.0', ...values.flatMap((value) => ['--set', value])];
   return (await helm(['template', RELEASE, join(build.folder, CHART), ...set])).split('\n');
 }
 
