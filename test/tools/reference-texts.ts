@@ -72,7 +72,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   conditionBlind:
     'Mend what the `problem` says, such as [a missing Role](helpers.md#what-may-keep-container-from-seeing).',
   metricGivenUp: null,
-  metricUnreadable: 'Another metric prefix, or an exporter that fails: name its metric, `metric:PREFIX_up`.',
+  metricUnreadable: null,
   onlyMetricUnreadable: null,
   exporterVanished: null,
   noCounter: 'A fork, or another client library: set a shorter `LASTSCRAPE_TTL`, or use [a front](front.md).',
