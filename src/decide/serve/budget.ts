@@ -115,7 +115,7 @@ export type OwnReads = {
   readonly lastOwn: PastRead | null;
   /** How many reads in a row have failed. */
   readonly failedCount: number;
-  /** The newest whole read of each format. */
+  /** The newest whole read of each format that is wanted, and of all. */
   readonly newest: Readonly<Record<string, PastRead>>;
 };
 

@@ -210,8 +210,14 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
     costs: addCost(reads.costs, nowMs - read.begunAtMs, ownCpuMs),
     cpuMs: past.isOwn ? cpuMs : reads.cpuMs,
     failedCount: 0,
-    newest: { ...reads.newest, [accept]: past },
+    newest: { ...keepWanted(reads), [accept]: past },
   };
+}
+
+/** A client can ask for any number of formats. The read that has just ended is the newest of all. */
+function keepWanted({ newest, wanted }: Reads): Reads['newest'] {
+  const entries = Object.entries(newest);
+  return Object.fromEntries(entries.filter(([accept]) => wanted.some((each) => each.accept === accept)));
 }
 
 /** Asks for every format at once, even if an older read of it is still under way: that may hang. */

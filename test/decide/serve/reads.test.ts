@@ -23,3 +23,17 @@ test('stepReads() fails on an event outside its type', () => {
   const reads = beginReads({ pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' });
   assert.throws(() => stepReads(reads, 'slow' as never, 0), /^Error: Bug: unexpected value "slow"$/);
 });
+
+test('stepReads() remembers the reads of formats that are wanted, and the newest: clients may ask for any number', () => {
+  const settings = { pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' } as const;
+  const wanted = [{ accept: 'text/plain' }];
+  const begun = stepReads(beginReads(settings), { kind: 'main', isLiving: true, wanted }, 0).reads;
+  const accepts = ['text/plain', 'a', 'b', 'c'];
+  const end = accepts.reduce((reads, accept, index) => {
+    const request = { id: -1, need: 'scrape', accept, untilMs: 10_000 } as const;
+    const asked = stepReads(reads, { kind: 'asked', request }, index).reads;
+    const read = asked.underWay[0]?.id as number;
+    return stepReads(asked, { kind: 'ended', read, how: 'whole', cpuMs: 0 }, index).reads;
+  }, begun);
+  assert.deepEqual(Object.keys(end.newest), ['text/plain', 'c']);
+});
