@@ -49,6 +49,7 @@ export const JOBS_UNTOUCHED = {
   'push-https': PUSHES,
   'push-ports': PUSHES,
   'push-taken': PUSHES,
+  static: 'it is a static pod',
   'url-is-front': "lastscrape.dev/metrics-url is lastscrape's own port, 9469",
   'volume-taken': 'lastscrape.dev/hook needs a volume lastscrape-hooks',
   'windows-affinity': 'its image is for Linux on amd64 and arm64',

@@ -88,7 +88,7 @@ terminationMessagePolicy: FallbackToLogsOnError
   expression: >-
     (object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ['cpu', 'memory'].all(name,
     c.?resources.?limits[?name].hasValue()
-    && c.?resources.?requests[?name].orValue(c.resources.limits[name]) == c.resources.limits[name]))
+    && quantity(c.?resources.?requests[?name].orValue(c.resources.limits[name])).compareTo(quantity(c.resources.limits[name])) == 0))
 {{- end }}
 {{- define "lastscrape.celResources" -}}
 {{- $type := printf "%s.resources" .type -}}
@@ -297,6 +297,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     variables.impostors.size() > 0 ? 'the container ' + string(variables.impostors[0].name)
     + ' is taken for it, by its name or a variable LASTSCRAPE_...; rename that'
     : variables.podReason != '' ? variables.podReason
+    : 'kubernetes.io/config.mirror' in variables.annotations ? 'it is a static pod, which the kubelet runs from a file of the node'
     : variables.pushPort == 0 && variables.ownUrl == '' && variables.port == ''
     ? 'nothing says where the metrics are; set the annotation prometheus.io/port (and prometheus.io/path; http only), name'
     + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
