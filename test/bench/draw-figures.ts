@@ -15,6 +15,7 @@ export function readRecorded(): Recorded {
     front: read('front.md'),
     keeper: read('keeper.md'),
     main: read('main.md'),
+    frameworks: read('frameworks.md'),
     jobs: read('jobs.md'),
     locust: read('locust.md'),
     demo: read('demo.txt'),

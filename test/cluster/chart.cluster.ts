@@ -86,13 +86,18 @@ export function runChartScenarios(): void {
 }
 
 /** Values of a release with policies of that name, for pods of these namespaces, `a,b`. */
-function nameAndLimit(name: string, namespaces: string): readonly string[] {
+export function nameAndLimit(name: string, namespaces: string): readonly string[] {
   const condition = 'namespaces[0].key=kubernetes.io/metadata.name,namespaces[0].operator=In';
   return ['--set', `name=${name},${condition},namespaces[0].values={${namespaces}}`];
 }
 
 /** Installs the chart; it is taken away with all that the run has made. @returns its notes */
-async function install(namespace: string, name: string, image: string, values: readonly string[]): Promise<string> {
+export async function install(
+  namespace: string,
+  name: string,
+  image: string,
+  values: readonly string[],
+): Promise<string> {
   const { cluster } = getFixture();
   cluster.defer(() => runHelmIn(namespace, 'uninstall', name, '--ignore-not-found'));
   const engine = `engine=${getFixture().engine}`;
@@ -123,7 +128,7 @@ function untilImageIn(namespace: string, image: string): Promise<boolean> {
 }
 
 /** Runs helm without keeping the other stories waiting. @throws with what it says */
-async function runHelmIn(namespace: string, ...args: readonly string[]): Promise<string> {
+export async function runHelmIn(namespace: string, ...args: readonly string[]): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)('helm', [...args, '--namespace', namespace]);
   // Logs of its tests are on stderr.
   return args[0] === 'test' ? stdout + stderr : stdout;

@@ -1,6 +1,8 @@
 // A Job that serves its own metrics (stand-in/counting-job.ts), and what Prometheus has of it.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { until } from '../support/until.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
@@ -68,6 +70,19 @@ export function buildRestartedJob(action: 'Restart' | 'RestartAllContainers', mo
       volumes: [{ name: 'runs', emptyDir: {} }],
     }),
   });
+}
+
+const TASK = readFileSync(join(import.meta.dirname, '../stand-in/task.py'), 'utf8');
+
+/** Of a container that runs stand-in/task.py, with Locust's Python. */
+export function buildTask(env: Readonly<Record<string, string>>) {
+  // That of the image, which the policy's would replace.
+  const all = { PYTHONPATH: '/opt/site', ...env };
+  return {
+    image: IMAGES.locust,
+    command: ['/usr/bin/python', '-c', TASK],
+    env: Object.entries(all).map(([name, value]) => ({ name, value })),
+  };
 }
 
 /** Main's environment that has it call for a snapshot after its last change. */

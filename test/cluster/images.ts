@@ -59,8 +59,10 @@ export type ImageLoader = Disposable & {
   loadOtlpLocust(): Promise<void>;
   /** The same with lastscrape's. */
   loadLastscrapeAs(name: string): Promise<void>;
-  /** Loads an image of one program of this machine. @param user `UID:GID` */
-  loadProgramAs(name: string, program: string, user: string): Promise<void>;
+  /** Loads an image of one program of this machine. @param user `UID:GID` @param at its path there, if not the same */
+  loadProgramAs(name: string, program: string, user: string, at?: string): Promise<void>;
+  /** Loads an image of a folder. */
+  loadFolderAs(name: string, root: string, config: ImageConfig): Promise<void>;
 };
 
 /** @param command a shell command line that takes the path of an archive, as `ctr images import` */
@@ -75,6 +77,11 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
   const loadLocustAs = async (name: string) => {
     const file = join(directory, 'locust.tar');
     packFolder(locustRoot, name, readLines(locustLines), file);
+    await load(file);
+  };
+  const loadFolderAs = async (name: string, root: string, config: ImageConfig) => {
+    const file = join(directory, 'folder.tar');
+    packFolder(root, name, config, file);
     await load(file);
   };
   const loadLastscrapeAs = async (name: string) => {
@@ -92,12 +99,11 @@ export function openImageLoader(programs: Programs, command: string): ImageLoade
       await load(file);
     },
     loadLastscrapeAs,
-    async loadProgramAs(name, program, user) {
+    async loadProgramAs(name, program, user, at) {
       const root = mkdtempSync(join(directory, 'program-'));
-      const file = `${root}.tar`;
-      packFolder(root, name, { entrypoint: addProgram(root, program), user }, file);
-      await load(file);
+      await loadFolderAs(name, root, { entrypoint: addProgram(root, program, at), user });
     },
+    loadFolderAs,
     async loadAll() {
       const file = (name: string) => join(directory, `${name}.tar`);
       await loadLastscrapeAs(IMAGES.lastscrape);
@@ -237,19 +243,21 @@ function addScript(root: string, name: string): void {
 }
 
 /** Puts a program of this machine with its libraries into a folder. @returns its path there */
-function addProgram(root: string, program: string): readonly string[] {
+function addProgram(root: string, program: string, at?: string): readonly string[] {
   const real = realpathSync(program);
-  const inside = join(root, real);
+  const path = at ?? real;
+  const inside = join(root, path);
   mkdirSync(dirname(inside), { recursive: true });
   copyFileSync(real, inside);
   chmodSync(inside, 0o755);
   if (readInterpreter(readFileSync(real)) !== null) copyLibraries([real], root, []);
   mkdirSync(join(root, 'tmp'), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
-  return [real];
+  return [path];
 }
 
-function addBusybox(root: string, program: string): void {
+/** Puts busybox into a folder, with its commands in /bin. */
+export function addBusybox(root: string, program: string): void {
   const [real = ''] = addProgram(root, program);
   mkdirSync(join(root, 'bin'), { recursive: true });
   for (const name of execFileSync(program, ['--list'], { encoding: 'utf8' }).trim().split('\n')) {

@@ -12,6 +12,7 @@ import type { Container, Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
 import {
   buildCountingJob,
+  buildTask,
   JOB,
   jobPod,
   METRIC,
@@ -35,29 +36,6 @@ const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000'
 
 /** How many Python jobs there are with the hook, and as many without. */
 const PYTHON_COUNT = 20;
-
-/** A Python job with http.server: what JOB of counting-job.ts does, and no call for a snapshot. */
-const PYTHON_JOB = `
-import http.server, json, threading, time
-value = shown = 0
-class Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        global shown
-        shown = value
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"# TYPE ${METRIC} counter\\n${METRIC} %d\\n" % value)
-    def log_message(self, *args):
-        pass
-server = http.server.ThreadingHTTPServer(("", 8000), Page)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-end = time.monotonic() + 8
-while time.monotonic() < end:
-    time.sleep(0.005)
-    value += 1
-value += 1000000
-print(json.dumps({"final": value, "shown": shown}))
-`;
 
 export function runJobsScenarios(): void {
   runScenarioIn('jobs: without lastscrape the final numbers are lost', {}, async (namespace) => {
@@ -174,14 +152,7 @@ export function runJobsScenarios(): void {
       const edit = ({ containers: [main, ...others], ...spec }: PodSpec) => ({
         ...spec,
         containers: [
-          {
-            ...(main as Container),
-            image: IMAGES.locust,
-            command: ['/usr/bin/python', '-c', PYTHON_JOB],
-            // That of the image, which the policy's would replace.
-            env: [{ name: 'PYTHONPATH', value: '/opt/site' }],
-            securityContext: { readOnlyRootFilesystem: true },
-          },
+          { ...(main as Container), ...buildTask({}), securityContext: { readOnlyRootFilesystem: true } },
           ...others,
         ],
       });
@@ -204,7 +175,7 @@ export function runJobsScenarios(): void {
   }
 
   runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
-    const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', namespace.name);
+    const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', { only: namespace.name });
     // Long enough for both to have scraped it.
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '30000' } }));
     const pod = await proveFinal(namespace);

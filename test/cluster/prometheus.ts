@@ -29,11 +29,14 @@ export type ClusterPrometheus = {
 /** One sample, with the time of its scrape (epoch seconds). */
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
-/** Starts it in its own namespace, for pods of all namespaces or of one only, and waits until it answers. */
+/** What one is for: pods of all namespaces or of one only, and the pages of a keeper, whose targets are at this URL. */
+type Scope = { readonly only?: string; readonly keeperTargets?: string };
+
+/** Starts it in its own namespace, and waits until it answers. */
 export async function startClusterPrometheus(
   cluster: Cluster,
   own = 'monitoring',
-  only: string | null = null,
+  scope: Scope = {},
 ): Promise<ClusterPrometheus> {
   const namespace = await cluster.openNamespace(own);
   const name = `lastscrape-test-${own}-${cluster.run}`;
@@ -59,12 +62,12 @@ export async function startClusterPrometheus(
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'prometheus' },
-      data: { 'prometheus.yml': configText(only) },
+      data: { 'prometheus.yml': configText(scope) },
     },
     {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: 'prometheus' },
+      metadata: { name: 'prometheus', labels: { 'app.kubernetes.io/name': 'prometheus' } },
       spec: {
         containers: [
           {
@@ -117,16 +120,19 @@ export async function startClusterPrometheus(
 type Answer = { readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] } };
 
 // As shipped, but for the interval; and the job by annotations that many a cluster has.
-function configText(only: string | null): string {
+function configText({ only, keeperTargets }: Scope): string {
   const shipped = ['monitoring', 'job/front'].flatMap((folder) => {
     const path = join(import.meta.dirname, '../../deploy', folder, 'scrape-config.yaml');
     return parse(readFileSync(path, 'utf8')).scrape_configs;
   });
   const annotation = `__meta_kubernetes_pod_annotation_${INTERVAL_ANNOTATION.replaceAll(/[^a-z]/g, '_')}`;
   const setting = (label: string) => ({ source_labels: [annotation], regex: '(.+)', target_label: label });
-  const jobs = [...shipped, BY_ANNOTATIONS].map((job: { relabel_configs: readonly object[] }) => ({
+  const jobs = [...shipped, BY_ANNOTATIONS].map((job: { job_name: string; relabel_configs: readonly object[] }) => ({
     ...job,
-    ...(only === null ? {} : { kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [only] } }] }),
+    ...(only === undefined ? {} : { kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [only] } }] }),
+    ...(keeperTargets === undefined || job.job_name !== FRONT_JOB
+      ? {}
+      : { http_sd_configs: [{ url: keeperTargets, refresh_interval: INTERVAL }] }),
     scrape_interval: INTERVAL,
     scrape_timeout: INTERVAL,
     relabel_configs: [...job.relabel_configs, setting('__scrape_interval__')],

@@ -20,6 +20,7 @@ import {
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import { EXPORTER, MASTER, type PodSpec, startLocustTest } from './locust-test.ts';
+import { buildNameserver } from './names.ts';
 import { END_MS, findStatus, getFixture, masterPod, readEnd, runScenarioIn, START_MS } from './scenario.ts';
 
 /** Prints each request that it takes, a line of JSON each. */
@@ -30,20 +31,6 @@ const RECEIVER = `require('node:http').createServer((request, response) => {
     response.end('ok');
   });
 }).listen(8080)`;
-
-/** A name server, since a test's cluster may have none: every name is the address of its argument. TCP is for the probe. */
-const NAMESERVER = `
-const address = Buffer.from(process.argv[1].split('.').map(Number));
-const socket = require('node:dgram').createSocket('udp4');
-socket.on('message', (query, { port, address: to }) => {
-  const isA = query.readUInt16BE(query.length - 4) === 1;
-  const head = Buffer.from(query);
-  head.writeUInt16BE(0x8180, 2);
-  head.writeUInt16BE(isA ? 1 : 0, 6);
-  const answer = Buffer.concat([Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]), address]);
-  socket.send(isA ? Buffer.concat([head, answer]) : head, port, to);
-}).bind(53);
-require('node:net').createServer((each) => each.destroy()).listen(53);`;
 
 /** A program that pushes, and knows nothing of lastscrape; $0 is the name of its job. */
 const PUSHER = `
@@ -137,13 +124,7 @@ export function runTellingScenarios(): void {
     {},
     async (namespace) => {
       const gateway = await startGateway(namespace);
-      const nameserver = await startServer(namespace, {
-        name: 'nameserver',
-        image: IMAGES.job,
-        command: ['/node', '-e', NAMESERVER, gateway],
-        readinessProbe: { tcpSocket: { port: 53 }, periodSeconds: 1 },
-        securityContext: { runAsUser: 0 },
-      });
+      const nameserver = await startServer(namespace, buildNameserver(gateway));
       const annotations = { 'lastscrape.dev/pushgateway': 'pushgateway.monitoring.svc:9091' };
       const build = (name: string, own: CountingJob): Manifest => {
         const job = buildCountingJob({

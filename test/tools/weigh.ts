@@ -44,6 +44,11 @@ export function weigh(): readonly Weight[] {
     .filter(({ path }) => path.endsWith('.ts'))
     .toSorted((one, other) => other.count - one.count)[0];
   const sources = countLines(['src']);
+  const frameworks = countLines([
+    'test/cluster/frameworks',
+    'test/cluster/frameworks.ts',
+    'test/tools/install-frameworks.ts',
+  ]);
   const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
     { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_300, plan: 18_000 },
@@ -63,14 +68,15 @@ export function weigh(): readonly Weight[] {
     { name: 'src/: comments beyond 110 columns', is: countLongComments(), most: 0 },
     {
       name: 'test/ without the keeper: lines of TypeScript',
-      is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])),
-      most: 52_300,
+      is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])) - sum(frameworks),
+      most: 52_400,
       plan: 45_000,
     },
+    { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_020 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
     { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
-    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 21_000, plan: 18_500 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 21_450, plan: 18_500 },
   ];
 }
 
