@@ -36,6 +36,12 @@ test('docs/reference.md has what the code says: else "npm run reference"', () =>
   }
 });
 
+test('the last lines of code that the README gives wait for lastscrape 20 s at most, whatever became of it', () => {
+  const lines = readme.split('\n').filter((line) => line.includes('localhost:9469/-/snapshot'));
+  assert.equal(lines.length, 4);
+  for (const line of lines) assert.match(line, /, 20\)|20 \* time\.Second|timeout\(20_000\)|curl -m 20 /);
+});
+
 test('the README has ten variables, each with the default of the code', () => {
   const rows = [...readme.matchAll(/^\| `(LASTSCRAPE_\w+)` \| `([^`]*)` \|/gm)].map(([, name, value]) => [name, value]);
   const variables = listVariables(KINDS).map(({ name, default: value }) => [name, value]);
