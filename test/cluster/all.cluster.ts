@@ -12,6 +12,7 @@ import { runHarmlessScenarios } from './harmless.cluster.ts';
 import { runInPlaceScenarios } from './in-place.cluster.ts';
 import { runJobsScenarios } from './jobs.cluster.ts';
 import { runJobsEndingScenarios } from './jobs-endings.cluster.ts';
+import { runKeeperScenarios } from './keeper.cluster.ts';
 import { runMigrationScenarios } from './migrate.cluster.ts';
 import { runOperatorScenarios } from './operator.cluster.ts';
 import { runPodScenarios } from './pods.cluster.ts';
@@ -29,7 +30,10 @@ describe('a cluster', { timeout: 2_700_000 }, () => {
   after(() => opened?.[Symbol.asyncDispose]());
 
   // Before other policies are there: which of two comes first is not known.
-  describe('the chart', runChartScenarios);
+  describe('the chart', { concurrency: 2 }, () => {
+    runChartScenarios();
+    runKeeperScenarios();
+  });
 
   describe('with the policies', () => {
     before(() => opened && applyPolicy(opened));

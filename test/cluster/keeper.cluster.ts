@@ -1,0 +1,116 @@
+// The keeper on a real Kubernetes, by the chart and a label alone: pods that hand over are not held, and their final
+// numbers go on in the series of before; with the API server's own TokenReview, and while the keeper goes and comes.
+
+import assert from 'node:assert/strict';
+import { until } from '../support/until.ts';
+import type { Container, Namespace, Pod } from './cluster.ts';
+import { buildCountingJob, buildTask, JOB, METRIC, readFinal } from './counting-job.ts';
+import { IMAGES } from './images.ts';
+import { type KeeperChart, openKeeper } from './keeper.ts';
+import { FRONT_JOB } from './prometheus.ts';
+import { END_MS, findStatus, getFixture, readEnd, requirePolicies, runScenarioIn, START_MS } from './scenario.ts';
+
+/** How many pods of a Job there are; each changes its number in its last instant. */
+const COUNT = 20;
+
+export function runKeeperScenarios(): void {
+  runScenarioIn('keeper: nothing is held, and nothing is lost while it goes and comes', {}, async (namespace) => {
+    requirePolicies();
+    const { cluster } = getFixture();
+    const pods = [await cluster.openNamespace('keeper-pods'), await cluster.openNamespace('keeper-pods-2')] as const;
+    const keeper = await openKeeper(
+      namespace,
+      pods.map(({ name }) => name),
+    );
+    try {
+      await play(namespace, pods, keeper);
+    } catch (error) {
+      const texts = await Promise.all(pods.map((each) => each.describe()));
+      throw new Error(texts.join('\n'), { cause: error });
+    }
+  });
+}
+
+async function play(
+  namespace: Namespace,
+  [first, second]: readonly [Namespace, Namespace],
+  keeper: KeeperChart,
+): Promise<void> {
+  const { cluster } = getFixture();
+  const tested = await keeper.helm('test', '--timeout', '3m');
+  assert.equal(tested.match(/Phase: +Succeeded/g)?.length, 4, tested);
+  const ports = await namespace.readField(`networkpolicy/${keeper.name}`, '{.spec.ingress[*].ports[*].port}');
+  assert.equal(ports, 'hand-over serve');
+  const account = `system:serviceaccount:${namespace.name}:${keeper.name}`;
+  const may = (verb: string, kind: string) =>
+    cluster.kubectl(['auth', 'can-i', verb, kind, '--as', account]).catch(() => 'no\n');
+  assert.deepEqual([await may('create', 'tokenreviews'), await may('get', 'pods')], ['yes\n', 'no\n']);
+
+  let handedOverCount = 0;
+  for (const pod of await run(first, '20', async () => {})) {
+    // A keeper that answers too late on a busy node, or a scrape that is quicker, leaves a hold.
+    if (readEnd(pod).report.outcome === 'handedOver') handedOverCount += 1;
+    await proveStored(first, keeper, pod);
+  }
+  assert.ok(handedOverCount > COUNT / 2, `${handedOverCount} were handed over`);
+  // It goes twice, each time while pods end.
+  const goAndCome = async () => {
+    await untilEnded(second, 3);
+    await cluster.kubectl([
+      'delete',
+      'pod',
+      '--namespace',
+      namespace.name,
+      '--selector',
+      `app=${keeper.name}`,
+      '--wait=false',
+    ]);
+    await untilEnded(second, 12);
+    await keeper.helm('upgrade', '--set', `image=${IMAGES.renamed}`);
+  };
+  for (const pod of await run(second, '8', goAndCome)) {
+    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
+    await proveStored(second, keeper, pod);
+  }
+}
+
+/** A Job of COUNT pods with the label and the hook, ten at a time. @returns its pods, all Succeeded */
+async function run(namespace: Namespace, seconds: string, meanwhile: () => Promise<void>): Promise<readonly Pod[]> {
+  const job = { parallelism: 10, completions: COUNT };
+  await namespace.apply(
+    buildCountingJob({
+      annotations: { 'lastscrape.dev/hook': 'python' },
+      job,
+      edit: ({ containers: [main], ...spec }) => ({
+        ...spec,
+        containers: [{ ...(main as Container), ...buildTask({ TASK_SECONDS: seconds }) }],
+      }),
+    }),
+  );
+  await meanwhile();
+  assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
+  const pods = [...new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod])).values()];
+  assert.equal(pods.length, COUNT);
+  return pods;
+}
+
+async function untilEnded(namespace: Namespace, count: number): Promise<void> {
+  await until(`${count} pods that have ended`, END_MS, async () => {
+    const ended = namespace.events.filter(({ pod }) => findStatus(pod, 'main')?.state.terminated !== undefined);
+    return new Set(ended.map(({ pod }) => pod.metadata.name)).size >= count ? true : undefined;
+  });
+}
+
+/** In one series, which `readSamples` sees to. */
+async function proveStored(namespace: Namespace, { prometheus }: KeeperChart, pod: Pod): Promise<void> {
+  const { final } = await readFinal(namespace, pod);
+  const selector = `${METRIC}{job="${FRONT_JOB}",pod="${pod.metadata.name}"}`;
+  await until(`${final} in the Prometheus of the keeper`, START_MS, async () => {
+    const samples = await prometheus.readSamples(selector, namespace.name);
+    if (samples.at(-1)?.value === final && samples.length > 1) return true;
+    const ups = await prometheus.readSamples(selector.replace(METRIC, 'up'), namespace.name);
+    throw new Error(
+      `of ${pod.metadata.name} it holds ${JSON.stringify({ samples: samples.slice(-3), ups: ups.slice(-5) })}`,
+    );
+  });
+}
