@@ -66,6 +66,8 @@ export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
 
 /** The names of objects (documentation, "Object Names and IDs"). */
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+/** With a "labelmap" `__meta_kubernetes_namespace` would make the page another namespace's. */
+const META_NAME = /^[a-zA-Z0-9]([\w./-]*[a-zA-Z0-9])?$/;
 const UID = /^[0-9a-zA-Z-]{1,64}$/;
 const MEDIA_TYPE =
   /^(text\/plain|application\/openmetrics-text|application\/vnd\.google\.protobuf)\s*(;[\x20-\x7e]*)?$/;
@@ -118,9 +120,11 @@ function readFormat(format: Json): HandOver['formats'][number] {
   return { accept, contentType, sizeBytes };
 }
 
+/** Labels or annotations; those left out that no pod can have. */
 function readTexts(value: unknown): Readonly<Record<string, string>> {
-  const texts = Object.entries(isObject(value) ? value : {});
-  return Object.fromEntries(texts.filter((each): each is [string, string] => typeof each[1] === 'string'));
+  const entries = Object.entries(isObject(value) ? value : {});
+  const isText = (each: [string, unknown]): each is [string, string] => typeof each[1] === 'string';
+  return Object.fromEntries(entries.filter(isText).filter(([name]) => META_NAME.test(name)));
 }
 
 function isWithin(value: unknown, least: number, most: number): value is number {

@@ -20,8 +20,13 @@ test('readHandOver() refuses an address that the connection does not come from, 
   assert.equal(readHandOver(readLine({ pod: { ...pod, ip: '' } }), PROVEN, '10.0.0.1').pod.ip, '10.0.0.1');
 });
 
-test('readHandOver() keeps labels that are texts, and no other', () => {
-  const pod = { namespace: 'a', name: 'b', uid: 'c', labels: { app: 'x', n: 1, o: {} }, annotations: ['y'] };
+test('readHandOver() keeps labels that are texts with names as a pod may have, and no other', () => {
+  const own = { app: 'x', 'example.com/Part_of': '', a: '1' };
+  const names = ['__meta_kubernetes_namespace', '__address__', '_address__', 'a_', '', 'a b', 'ä', 'a\n'];
+  const no = Object.fromEntries(names.map((name) => [name, 'kube-system']));
+  const pod = { namespace: 'a', name: 'b', uid: 'c', labels: { ...own, ...no, n: 1, o: {} }, annotations: no };
   const { labels, annotations } = readHandOver(readLine({ pod }), null, '::1').pod;
-  assert.deepEqual([labels, annotations], [{ app: 'x' }, {}]);
+  assert.deepEqual([labels, annotations], [own, {}]);
+  const list = readHandOver(readLine({ pod: { ...pod, annotations: ['y'] } }), null, '::1').pod.annotations;
+  assert.deepEqual(list, {});
 });

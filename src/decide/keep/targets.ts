@@ -24,13 +24,13 @@ export type HandOver = {
 };
 
 /** By these rules set the address, the path or the scheme of a target, which are the keeper's here. */
-const ADDRESS_ANNOTATIONS = /^prometheus\.io\/(port|path|scheme)$/;
+const ADDRESS_ANNOTATIONS = /^prometheus_io_(port|path|scheme)$/;
 
 /** The labels of the target whose page is at `path` of the keeper. */
 export function listTargetLabels({ pod, target }: HandOver, path: string): Readonly<Record<string, string>> {
   const meta = (name: string) => `__meta_kubernetes_${name}`;
   const job = pod.labels['batch.kubernetes.io/job-name'] ?? pod.labels['job-name'];
-  const annotations = Object.entries(pod.annotations).filter(([name]) => !ADDRESS_ANNOTATIONS.test(name));
+  const annotations = Object.entries(pod.annotations).filter(([name]) => !ADDRESS_ANNOTATIONS.test(sanitize(name)));
   const known = {
     pod_node_name: pod.node,
     pod_container_name: target.container,
@@ -57,11 +57,14 @@ export function listTargetLabels({ pod, target }: HandOver, path: string): Reado
   ]);
 
   function describe(what: 'label' | 'annotation', name: string, value: string) {
-    // As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go).
-    const sanitized = name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
     return [
-      [meta(`pod_${what}_${sanitized}`), value],
-      [meta(`pod_${what}present_${sanitized}`), 'true'],
+      [meta(`pod_${what}_${sanitize(name)}`), value],
+      [meta(`pod_${what}present_${sanitize(name)}`), 'true'],
     ];
   }
+}
+
+/** As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go). */
+function sanitize(name: string): string {
+  return name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
 }

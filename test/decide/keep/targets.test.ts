@@ -6,7 +6,10 @@ const HAND_OVER = {
   pod: {
     ...{ namespace: 'shop', name: 'import-x7k2p', uid: 'u-1', ip: '10.1.2.3', node: 'node-1' },
     labels: { 'batch.kubernetes.io/job-name': 'import', app: 'shop' },
-    annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9469', 'prometheus.io/path': '/metrics' },
+    annotations: {
+      ...{ 'prometheus.io/scrape': 'true', 'prometheus.io/port': '9469', 'prometheus.io/path': '/metrics' },
+      ...{ 'prometheus_io/path': '/metrics', 'prometheus.io.scheme': 'https' },
+    },
   },
   target: { container: 'lastscrape', portName: 'lastscrape', port: 9469 },
   endedAtSeconds: 1,
