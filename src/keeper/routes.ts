@@ -1,10 +1,11 @@
 // What the keeper answers at its two ports: hand-overs of pods at one, what Prometheus asks for at the other.
 // On the front's server, and by its rule of who a scraper is. Never trusts a client.
 
-import { type Clock, waitUnless } from '../base/waits.ts';
+import { type Clock, waitUnless, waitWithin } from '../base/waits.ts';
 import { type KeepLimits, type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { readAccept } from '../decide/serve/pages.ts';
+import { CONNECTION_CLOSED, type Connection } from '../front/connections.ts';
 import { openServing, readRequestPath, SERVER_LIMITS, type ServerLimits } from '../front/listen.ts';
 import { type Exchange, sendBody, sendText } from '../front/send-answer.ts';
 import { describeClient, describeScraper, readScrapeDeadline, settleConnections } from '../front/server.ts';
@@ -111,10 +112,12 @@ export function openServeServer(
   refused: Readonly<Partial<Record<Refusal, number>>>,
 ) {
   const serving = openServing(clock, take, SERVE_LIMITS);
+  const onNextRequest = new WeakMap<Connection, () => void>();
 
   function take(exchange: Exchange): () => Promise<void> {
-    const { request } = exchange;
+    const { request, connection } = exchange;
     request.resume();
+    onNextRequest.get(connection)?.();
     const path = readRequestPath(request.url ?? '') ?? '';
     const startedAtMs = clock.nowMs();
     if (request.method !== 'GET' && request.method !== 'HEAD') return () => sendText(exchange, 405, 'only GET');
@@ -161,11 +164,22 @@ export function openServeServer(
       const isWhole = await sendBody(exchange, body);
       const tookMs = clock.nowMs() - startedAtMs;
       const deadlineMs = readScrapeDeadline(request.headers['x-prometheus-scrape-timeout-seconds']?.toString());
-      if (isWhole && scraper !== null && tookMs < deadlineMs) pages.addTake(key, scraper);
+      if (!isWhole || scraper === null || tookMs >= deadlineMs) return;
+      void waitUntilRead(exchange, 2 * deadlineMs).then((isRead) => isRead && pages.addTake(key, scraper));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       await sendText(exchange, 500, `the page cannot be read: ${code ?? message}`);
     }
+  }
+
+  /** Whether the client has read what its kernel has: it would hang up at its time-out, or a little later. */
+  async function waitUntilRead({ connection, response }: Exchange, timeoutMs: number): Promise<boolean> {
+    if (timeoutMs === Number.POSITIVE_INFINITY || !response.shouldKeepAlive) return true;
+    return waitWithin(
+      { timeoutMs, signal: connection.gone, clock },
+      (why) => why !== CONNECTION_CLOSED,
+      (end) => onNextRequest.set(connection, () => end(true)),
+    );
   }
 
   return serving;

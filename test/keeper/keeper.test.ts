@@ -1,6 +1,7 @@
 // `lastscrape keep` as a process: what pods hand over, what Prometheus gets, and what is left after a restart.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -170,6 +171,29 @@ test('a pod whose main runs again takes back its own page, and no other', async 
   assert.equal(readdirSync(keeper.folder).length, 1);
   assert.equal(await keeper.handOver({ name: 'a' }, 'withdraw'), '200 forgotten', 'there is none');
   assert.equal(await keeper.metric('withdrawn_total'), 1);
+});
+
+test('a scrape counts once its client asks again, or has not hung up for twice its time-out', async () => {
+  const clock = { aheadMs: 0 };
+  await using keeper = await startKeeperHere({}, clock);
+  clock.aheadMs = 300_000;
+  assert.equal(await keeper.handOver(), '201 kept');
+  const [target] = await keeper.listTargets();
+  const path = target?.labels['__metrics_path__'] ?? '';
+  const scrape = async (timeoutSeconds: number) => {
+    const socket = connect(Number(new URL(keeper.serveUrl).port), '127.0.0.1');
+    const headers = `Host: k\r\nUser-Agent: node\r\nX-Prometheus-Scrape-Timeout-Seconds: ${timeoutSeconds}`;
+    socket.write(`GET ${path} HTTP/1.1\r\n${headers}\r\n\r\n`);
+    await once(socket, 'data');
+    return socket;
+  };
+  (await scrape(3600)).destroy();
+  clock.aheadMs += 60_000;
+  await keeper.listTargets();
+  assert.equal((await keeper.listTargets()).length, 1, 'it may have dropped what its kernel had');
+  const patient = await scrape(1);
+  await until('counted', 60_000, async () => (await keeper.listTargets()).length === 0 || undefined);
+  patient.destroy();
 });
 
 test('SIGTERM: nothing more is taken, and it ends once who asks for targets has scraped all, and could see them go', async () => {

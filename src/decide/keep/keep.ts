@@ -19,7 +19,7 @@ const REFRESH_DELAY_MS = 10_000;
  * A page is answered for this many refreshes after it left the list, or a late scrape would set `up` to 0.
  */
 const ANSWERED_REFRESHES = 2;
-/** A Prometheus that has been silent for more of its refreshes is gone. */
+/** A Prometheus that has been silent for more of its refreshes is gone, or too busy to scrape. */
 const LIVING_REFRESHES = 2.5;
 
 /** Every Prometheus that has asked for targets since the keeper began, and how often each does, by its id. */
@@ -46,7 +46,7 @@ export function addDiscovery(before: Discovery, request: ScraperRequest, refresh
 export type Living = {
   readonly counts: ReadonlyMap<string, number>;
   readonly refreshMs: number;
-  /** The keeper has run for so long that others would have asked too. */
+  /** The keeper has run for so long that others would have asked too, and none has stopped within that time. */
   readonly areAll: boolean;
 };
 
@@ -54,14 +54,18 @@ export type Living = {
 export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, nowMs: number): Living {
   const counts = new Map<string, number>();
   let refreshMs = 0;
+  let fromMs = sinceMs;
   for (const { id, lastAtMs, ...client } of askers.scrapers) {
     const ownMs = Number(refreshesMs.get(id));
-    if (nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS) continue;
+    if (nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS) {
+      fromMs = Math.max(fromMs, lastAtMs);
+      continue;
+    }
     const name = nameClient(client);
     counts.set(name, (counts.get(name) ?? 0) + 1);
     refreshMs = Math.max(refreshMs, ownMs);
   }
-  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - sinceMs >= OTHERS_MAX_MS };
+  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - fromMs >= OTHERS_MAX_MS };
 }
 
 /** By what a request for targets and a scrape are of the same Prometheus. */
