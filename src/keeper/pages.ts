@@ -328,10 +328,8 @@ export async function openPages(parts: PagesParts) {
         scraped_total: ends.taken,
         expired_total: ends.expired,
         corrupt_total: files.corruptCount(),
-        oldest_page_timestamp_seconds: seconds.reduce<number | null>(
-          (one, other) => Math.min(one ?? other, other),
-          null,
-        ),
+        oldest_page_timestamp_seconds:
+          seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
       };
     },
   };

@@ -17,16 +17,7 @@ export class Refused extends Error {
 export type ProvenPod = Pick<HandOver['pod'], 'namespace' | 'name' | 'uid' | 'node'>;
 
 /** The body of a hand-over, read part by part. */
-export type HandOverBody = {
-  /** The line that it begins with. @throws Refused */
-  readonly readLine: () => Promise<string>;
-  /** The next that many bytes, to be taken before the next call. @throws Refused where it ends before */
-  readonly read: (sizeBytes: number) => AsyncGenerator<Uint8Array>;
-  /** @throws Refused where more came than was read */
-  readonly end: () => Promise<void>;
-};
-
-export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
+export function openBody(pieces: AsyncIterator<Uint8Array>) {
   let left: Uint8Array = Buffer.alloc(0);
   async function fetchMore(): Promise<boolean> {
     const next = await pieces.next();
@@ -34,7 +25,8 @@ export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
     return next.done !== true;
   }
   return {
-    async readLine() {
+    /** The line that it begins with. @throws Refused */
+    async readLine(): Promise<string> {
       const line: Uint8Array[] = [];
       for (let sizeBytes = 0; ; sizeBytes += left.length, left = Buffer.alloc(0)) {
         if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'it ends within its first line');
@@ -48,7 +40,8 @@ export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
         return Buffer.concat(line).toString();
       }
     },
-    async *read(sizeBytes) {
+    /** The next that many bytes, to be taken before the next call. @throws Refused where it ends before */
+    async *read(sizeBytes: number): AsyncGenerator<Uint8Array> {
       for (let gotBytes = 0; gotBytes < sizeBytes; ) {
         if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'its pages are cut off');
         const piece = left.subarray(0, sizeBytes - gotBytes);
@@ -57,7 +50,8 @@ export function openBody(pieces: AsyncIterator<Uint8Array>): HandOverBody {
         if (piece.length > 0) yield piece;
       }
     },
-    async end() {
+    /** @throws Refused where more came than was read */
+    async end(): Promise<void> {
       while (left.length === 0) if (!(await fetchMore())) return;
       throw new Refused('unreadable', 'its pages are longer than declared');
     },
@@ -120,11 +114,9 @@ function readFormat(format: Json): HandOver['formats'][number] {
   return { accept, contentType, sizeBytes };
 }
 
-/** Labels or annotations; those left out that no pod can have. */
 function readTexts(value: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(isObject(value) ? value : {});
-  const isText = (each: [string, unknown]): each is [string, string] => typeof each[1] === 'string';
-  return Object.fromEntries(entries.filter(isText).filter(([name]) => META_NAME.test(name)));
+  const entries = Object.entries(isObject(value) ? value : {}).filter(([name]) => META_NAME.test(name));
+  return Object.fromEntries(entries.filter((each): each is [string, string] => typeof each[1] === 'string'));
 }
 
 function isWithin(value: unknown, least: number, most: number): value is number {

@@ -38,11 +38,7 @@ const LOGGED_EVERY_MS = 60_000;
 const REFRESH_HEADER = 'x-prometheus-refresh-interval-seconds';
 
 /** What a pod may ask: what is done, and what is answered then. */
-type Route = {
-  readonly work: (handedOver: HandedOver) => Promise<void>;
-  readonly status: number;
-  readonly done: string;
-};
+type Route = readonly [work: (handedOver: HandedOver) => Promise<void>, status: number, done: string];
 
 /** The server for pods, not listening yet. */
 export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, limits: Partial<ServerLimits> = {}) {
@@ -52,9 +48,9 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, li
   const taking = openTurns(prove === null ? OF_ADDRESS : OF_NAMESPACE);
   const serving = openServing(clock, take, { ...HAND_OVER_LIMITS, ...limits });
   const routes = new Map<string, Route>([
-    ['POST /hand-over', { work: pages.take, status: 201, done: 'kept' }],
-    ['POST /hand-over/check', { work: pages.check, status: 200, done: 'it would be kept' }],
-    ['DELETE /hand-over', { work: pages.withdraw, status: 200, done: 'forgotten' }],
+    ['POST /hand-over', [pages.take, 201, 'kept']],
+    ['POST /hand-over/check', [pages.check, 200, 'it would be kept']],
+    ['DELETE /hand-over', [pages.withdraw, 200, 'forgotten']],
   ]);
 
   function take(exchange: Exchange): () => Promise<void> {
@@ -67,7 +63,7 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, li
     return () => sendText(exchange, 404, 'not found; here is POST /hand-over, for pods');
   }
 
-  async function answerPod(exchange: Exchange, { work, status, done }: Route): Promise<void> {
+  async function answerPod(exchange: Exchange, [work, status, done]: Route): Promise<void> {
     const { request, connection } = exchange;
     const { gone, address } = connection;
     try {
@@ -162,9 +158,8 @@ export function openServeServer(
       const gzip = { read, sizeBytes: page.packed[index]?.packedBytes ?? 0 };
       const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive: true };
       const isWhole = await sendBody(exchange, body);
-      const tookMs = clock.nowMs() - startedAtMs;
       const deadlineMs = readScrapeDeadline(request.headers['x-prometheus-scrape-timeout-seconds']?.toString());
-      if (!isWhole || scraper === null || tookMs >= deadlineMs) return;
+      if (!isWhole || scraper === null || clock.nowMs() - startedAtMs >= deadlineMs) return;
       void waitUntilRead(exchange, 2 * deadlineMs).then((isRead) => isRead && pages.addTake(key, scraper));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
@@ -175,11 +170,8 @@ export function openServeServer(
   /** Whether the client has read what its kernel has: it would hang up at its time-out, or a little later. */
   async function waitUntilRead({ connection, response }: Exchange, timeoutMs: number): Promise<boolean> {
     if (timeoutMs === Number.POSITIVE_INFINITY || !response.shouldKeepAlive) return true;
-    return waitWithin(
-      { timeoutMs, signal: connection.gone, clock },
-      (why) => why !== CONNECTION_CLOSED,
-      (end) => onNextRequest.set(connection, () => end(true)),
-    );
+    const follow = (end: (isRead: boolean) => void) => onNextRequest.set(connection, () => end(true));
+    return waitWithin({ timeoutMs, signal: connection.gone, clock }, (why) => why !== CONNECTION_CLOSED, follow);
   }
 
   return serving;

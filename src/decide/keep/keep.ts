@@ -46,7 +46,7 @@ export function addDiscovery(before: Discovery, request: ScraperRequest, refresh
 export type Living = {
   readonly counts: ReadonlyMap<string, number>;
   readonly refreshMs: number;
-  /** The keeper has run for so long that others would have asked too, and none has stopped within that time. */
+  /** The keeper has run for so long that others would have asked too, and none stopped within it. */
   readonly areAll: boolean;
 };
 
@@ -57,10 +57,9 @@ export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, no
   let fromMs = sinceMs;
   for (const { id, lastAtMs, ...client } of askers.scrapers) {
     const ownMs = Number(refreshesMs.get(id));
-    if (nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS) {
-      fromMs = Math.max(fromMs, lastAtMs);
-      continue;
-    }
+    const isSilent = nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS;
+    if (isSilent) fromMs = Math.max(fromMs, lastAtMs);
+    if (isSilent) continue;
     const name = nameClient(client);
     counts.set(name, (counts.get(name) ?? 0) + 1);
     refreshMs = Math.max(refreshMs, ownMs);

@@ -24,19 +24,20 @@ export type HandOver = {
 };
 
 /** By these rules set the address, the path or the scheme of a target, which are the keeper's here. */
-const ADDRESS_ANNOTATIONS = /^prometheus_io_(port|path|scheme)$/;
+const ADDRESS_LABEL = /^__meta_kubernetes_pod_annotation(present)?_prometheus_io_(port|path|scheme)$/;
 
 /** The labels of the target whose page is at `path` of the keeper. */
 export function listTargetLabels({ pod, target }: HandOver, path: string): Readonly<Record<string, string>> {
   const meta = (name: string) => `__meta_kubernetes_${name}`;
-  const job = pod.labels['batch.kubernetes.io/job-name'] ?? pod.labels['job-name'];
-  const annotations = Object.entries(pod.annotations).filter(([name]) => !ADDRESS_ANNOTATIONS.test(sanitize(name)));
+  const job = pod.labels['batch.kubernetes.io/job-name'] ?? pod.labels['job-name'] ?? '';
   const known = {
     pod_node_name: pod.node,
     pod_container_name: target.container,
     pod_container_port_name: target.portName,
+    pod_controller_kind: job === '' ? '' : 'Job',
+    pod_controller_name: job,
   };
-  return Object.fromEntries([
+  const labels: (readonly [string, string])[] = [
     ['__metrics_path__', path],
     ['instance', `${pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip}:${target.port}`],
     [meta('namespace'), pod.namespace],
@@ -45,26 +46,18 @@ export function listTargetLabels({ pod, target }: HandOver, path: string): Reado
     [meta('pod_ip'), pod.ip],
     [meta('pod_container_port_number'), `${target.port}`],
     [meta('pod_container_port_protocol'), 'TCP'],
-    ...Object.entries(known).flatMap(([name, value]) => (value === '' ? [] : [[meta(name), value]])),
-    ...(job === undefined
-      ? []
-      : [
-          [meta('pod_controller_kind'), 'Job'],
-          [meta('pod_controller_name'), job],
-        ]),
+    ...Object.entries(known).flatMap(([name, value]) => (value === '' ? [] : [[meta(name), value] as const])),
     ...Object.entries(pod.labels).flatMap(([name, value]) => describe('label', name, value)),
-    ...annotations.flatMap(([name, value]) => describe('annotation', name, value)),
-  ]);
+    ...Object.entries(pod.annotations).flatMap(([name, value]) => describe('annotation', name, value)),
+  ];
+  return Object.fromEntries(labels.filter(([name]) => !ADDRESS_LABEL.test(name)));
 
-  function describe(what: 'label' | 'annotation', name: string, value: string) {
+  function describe(what: 'label' | 'annotation', name: string, value: string): (readonly [string, string])[] {
+    // As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go).
+    const sanitized = name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
     return [
-      [meta(`pod_${what}_${sanitize(name)}`), value],
-      [meta(`pod_${what}present_${sanitize(name)}`), 'true'],
+      [meta(`pod_${what}_${sanitized}`), value],
+      [meta(`pod_${what}present_${sanitized}`), 'true'],
     ];
   }
-}
-
-/** As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go). */
-function sanitize(name: string): string {
-  return name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
 }
