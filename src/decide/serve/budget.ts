@@ -116,7 +116,7 @@ export type OwnReads = {
   /** How many reads in a row have failed. */
   readonly failedCount: number;
   /** The newest whole read of each format that is wanted, and of all. */
-  readonly newest: Readonly<Record<string, PastRead>>;
+  readonly newest: ReadonlyMap<string, PastRead>;
 };
 
 /** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
@@ -136,11 +136,11 @@ const SERVED_FACTOR = 2;
  */
 export function findOwnMs(own: OwnReads, { accept, isSpare = false }: Wanted): number {
   const { pollMs, restFactor, observing, isLiving, costs, lastOwn, failedCount, newest } = own;
-  const page = newest[accept] ?? NEVER;
+  const page = newest.get(accept) ?? NEVER;
   // The last observation of the settle time comes sooner than others, and shows a new page.
   if (!isLiving) return page.isOwn ? NEVER.endedAtMs : page.beganAtMs + Math.min(DONE_PACE_MS, pollMs);
   const restMs = findRestMs(costs, restFactor);
-  const anyEndedAtMs = Math.max(...Object.values(newest).map(({ endedAtMs }) => endedAtMs));
+  const anyEndedAtMs = Math.max(...[...newest.values()].map(({ endedAtMs }) => endedAtMs));
   const servedMs = Math.min(anyEndedAtMs + restMs, page.endedAtMs + SERVED_FACTOR * restMs);
   const ofPageMs = isSpare ? page.endedAtMs + SPARE_FACTOR * restMs : servedMs;
   const { beganAtMs, endedAtMs } = lastOwn ?? NEVER;

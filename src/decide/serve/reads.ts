@@ -112,7 +112,7 @@ export type ReadsSettings = Pick<Reads, 'pollMs' | 'restFactor' | 'observing'>;
 export function beginReads(settings: ReadsSettings): Reads {
   const none = { waiting: [], underWay: [], givenWay: [], costs: NO_COSTS, wanted: [] };
   const flags = { isLiving: true, isOwnAsked: false, isOwnTurn: false };
-  return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: {}, lastId: 0 };
+  return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: new Map(), lastId: 0 };
 }
 
 /** What follows from an event at `nowMs`. */
@@ -210,14 +210,13 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
     costs: addCost(reads.costs, nowMs - read.begunAtMs, ownCpuMs),
     cpuMs: past.isOwn ? cpuMs : reads.cpuMs,
     failedCount: 0,
-    newest: { ...keepWanted(reads), [accept]: past },
+    newest: new Map([...listWanted(reads), [accept, past]]),
   };
 }
 
 /** A client can ask for any number of formats. The read that has just ended is the newest of all. */
-function keepWanted({ newest, wanted }: Reads): Reads['newest'] {
-  const entries = Object.entries(newest);
-  return Object.fromEntries(entries.filter(([accept]) => wanted.some((each) => each.accept === accept)));
+function listWanted({ newest, wanted }: Reads) {
+  return [...newest].filter(([accept]) => wanted.some((each) => each.accept === accept));
 }
 
 /** Asks for every format at once, even if an older read of it is still under way: that may hang. */
@@ -236,7 +235,7 @@ function askForOwn(reads: Reads, nowMs: number): Reads {
   if (!reads.isOwnAsked || findFreeMs(reads, nowMs) > nowMs) return reads;
   const due = reads.wanted.filter((each) => findOwnMs(reads, each) <= nowMs);
   if (due.length === 0) return reads;
-  const beganAtMs = ({ accept }: Wanted) => reads.newest[accept]?.beganAtMs ?? -NEVER_MS;
+  const beganAtMs = ({ accept }: Wanted) => reads.newest.get(accept)?.beganAtMs ?? -NEVER_MS;
   const oldestFirst = due.toSorted((a, b) => beganAtMs(a) - beganAtMs(b));
   const asked = reads.isLiving ? oldestFirst.slice(0, 1) : due;
   const asking: Reads = { ...reads, isOwnAsked: false };

@@ -35,5 +35,16 @@ test('stepReads() remembers the reads of formats that are wanted, and the newest
     const read = asked.underWay[0]?.id as number;
     return stepReads(asked, { kind: 'ended', read, how: 'whole', cpuMs: 0 }, index).reads;
   }, begun);
-  assert.deepEqual(Object.keys(end.newest), ['text/plain', 'c']);
+  assert.deepEqual([...end.newest.keys()], ['text/plain', 'c']);
+});
+
+test('stepReads() takes a format by any name: that of a property is no read of before', () => {
+  const settings = { pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' } as const;
+  const wanted = [{ accept: 'constructor' }];
+  const { reads } = stepReads(beginReads(settings), { kind: 'main', isLiving: true, wanted }, 0);
+  const { moves } = stepReads(reads, { kind: 'observation', need: 'own' }, 0);
+  assert.deepEqual(
+    moves.map(({ read }) => read.accept),
+    ['constructor'],
+  );
 });
