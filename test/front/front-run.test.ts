@@ -234,12 +234,12 @@ test('a source of 30 MB, that changes its families, and vanishes: memory stays w
     highestKb = Math.max(highestKb, peakKb());
   }, 20);
   t.after(() => clearInterval(watching));
-  // The whole is read within the time of the scraper, on a busy machine as well.
+  // Read within the time of a scraper, on a busy machine as well: a call of /-/snapshot has 15 s.
   const patient = { 'x-prometheus-scrape-timeout-seconds': '120' };
   const size = (await scrape(port, { headers: patient })).bytes.length;
   assert.ok(size > 25_000_000);
   source.answer = reply(rows('second'));
-  assert.equal((await post(port)).status, 200);
+  assert.ok((await scrape(port, { headers: patient })).bytes.length > 25_000_000);
   t.diagnostic(`living: ${highestKb} KiB`);
   watcher.child.kill('SIGTERM');
   source.answer = reply('third 1\n');
