@@ -24,8 +24,8 @@ export type RoutesParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-/** A pod gives up after 2 s; hundreds may end at once. */
-const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, requestMs: 2_500, idleMs: 10_000 };
+/** A pod gives up after 2 s; hundreds may end at once, by one connection each: who has more makes room. */
+const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 2, requestMs: 2_500, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
 /** Tokens checked, and hand-overs written at once: a connection to the API server each, or a compressor. */

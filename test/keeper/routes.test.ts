@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { SYSTEM_CLOCK } from '../../src/base/waits.ts';
+import type { ServerLimits } from '../../src/front/listen.ts';
 import { openPages } from '../../src/keeper/pages.ts';
 import { Refused } from '../../src/keeper/request.ts';
 import { closeServers, openHandOverServer } from '../../src/keeper/routes.ts';
@@ -18,7 +19,7 @@ const PATIENT = { requestMs: 3_600_000, requestCheckMs: 3_600_000 };
 const LIMITS = { maxBytes: 256_000_000, maxPages: 10_000 };
 
 /** A server for pods, whose token is `NAMESPACE.NAME`; `onProve` may take its time. */
-async function openServer(onProve: () => Promise<void> = async () => {}) {
+async function openServer(onProve: () => Promise<void> = async () => {}, limits: Partial<ServerLimits> = {}) {
   const folder = makeFolder();
   const clock = SYSTEM_CLOCK;
   const lines: unknown[] = [];
@@ -31,13 +32,14 @@ async function openServer(onProve: () => Promise<void> = async () => {}) {
     await onProve();
     return { namespace, name, uid: `uid-${name}`, node: '' };
   }
-  const server = openHandOverServer({ pages, limits: LIMITS, clock, prove, log }, PATIENT);
+  const server = openHandOverServer({ pages, limits: LIMITS, clock, prove, log }, { ...PATIENT, ...limits });
   assert.equal(await server.listen('127.0.0.1', 0), null);
   const { port } = server.http.address() as AddressInfo;
   return {
     folder,
     pages,
     refused: server.refused,
+    connectionsCount: () => server.connections.list().length,
     lines,
     /** Sends from that address of this machine; the status. */
     send(token: string, { from = '127.0.0.1', method = 'POST', path = '/hand-over', body = writeHandOver({}) } = {}) {
@@ -95,6 +97,14 @@ test('slow requests of one namespace keep no other from its hand-over, from howe
   await until('slow hand-overs', 30_000, async () => countUnfinished() >= 4 || undefined);
   assert.equal(await server.send('shop.job-1'), 201);
   assert.equal(countUnfinished(), 4, 'they are still under way');
+});
+
+test('slow requests of several pods, a few of each, keep no other pod from connecting', async () => {
+  await using server = await openServer(undefined, { connectionsCount: 6 });
+  for (const from of ['127.0.1.1', '127.0.1.2', '127.0.1.3'])
+    for (let i = 0; i < 2; i++) server.stall('evil.pod', from);
+  await until('all of them', 30_000, async () => server.connectionsCount() === 6 || undefined);
+  assert.equal(await server.send('shop.pod'), 201);
 });
 
 test('what is refused counts where a pod then holds: no check, and nobody without a token', async () => {
