@@ -144,6 +144,22 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
       [unreadable('lastscrape.dev/ttl: 2mins, lastscrape.dev/settle: 9O')],
     ] as const,
   ]),
+  [
+    'other values that cannot be read',
+    pod({
+      'lastscrape.dev/scrapes': 'one',
+      'lastscrape.dev/dry-run': 'x'.repeat(10_000),
+      'lastscrape.dev/log-level': 'IN\u001bFO',
+    }),
+    [
+      `lastscrape.dev/scrapes: one must be auto or a whole number from 0 to 1000, lastscrape.dev/dry-run: ${'x'.repeat(60)}... must be true or false, lastscrape.dev/log-level: (control characters) must be debug, info, warn or error: cannot be read, and nothing would be held`,
+    ],
+  ],
+  [
+    'other values that can be read',
+    pod({ 'lastscrape.dev/scrapes': ' auto ', 'lastscrape.dev/dry-run': ' ', 'lastscrape.dev/log-level': 'warn' }),
+    [],
+  ],
   ['an annotation written as a label', withLabels(job(), 'lastscrape.dev/hook'), [noLabel('lastscrape.dev/hook')]],
   [
     'durations that can be read',

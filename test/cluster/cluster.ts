@@ -100,6 +100,8 @@ export type Namespace = {
   readLog(pod: string, container: string): Promise<string>;
   /** What the API server makes of a pod, which is not created (dry run). @throws with why it refuses it */
   tryPod(pod: object): Promise<Pod>;
+  /** The same, and what kubectl would warn of. */
+  tryPodWarned(pod: object): Promise<{ readonly pod: Pod; readonly warnings: string }>;
   /** What its pods came to, with the ends of their logs, for a message. */
   describe(): Promise<string>;
 };
@@ -195,6 +197,17 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     }
     return texts.join('\n');
   };
+  const tryPodWarned: Namespace['tryPodWarned'] = async (pod) => {
+    // A kubectl for each would take 0.3 s of CPU.
+    const response = await fetch(`${origin}/api/v1/namespaces/${name}/pods?dryRun=All&fieldValidation=Strict`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(pod),
+    });
+    const body = await response.text();
+    if (!response.ok) throw new Error(`Cannot create the pod: ${response.status} ${body}`);
+    return { pod: JSON.parse(body), warnings: response.headers.get('warning') ?? '' };
+  };
   return {
     name,
     events,
@@ -222,17 +235,8 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
       return condition;
     },
     readField: (object, path) => cluster.kubectl(['get', object, '--namespace', name, `--output=jsonpath=${path}`]),
-    async tryPod(pod) {
-      // A kubectl for each would take 0.3 s of CPU.
-      const response = await fetch(`${origin}/api/v1/namespaces/${name}/pods?dryRun=All&fieldValidation=Strict`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(pod),
-      });
-      const body = await response.text();
-      if (!response.ok) throw new Error(`Cannot create the pod: ${response.status} ${body}`);
-      return JSON.parse(body);
-    },
+    tryPod: async (pod) => (await tryPodWarned(pod)).pod,
+    tryPodWarned,
     readLog: (pod, container) => cluster.read(`/api/v1/namespaces/${name}/pods/${pod}/log?container=${container}`),
     describe,
   };

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { WRONG } from '../config/wrong-values.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import { type PodSpec, withFields } from './locust-test.ts';
-import { END_MS, findStatus, readEnd, runScenarioIn } from './scenario.ts';
+import { END_MS, findStatus, readEnd, requirePolicies, runScenarioIn } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -83,6 +84,15 @@ export function runHarmlessScenarios(): void {
       const annotations = { 'lastscrape.dev/hook': hook, 'lastscrape.dev/ttl': ttl };
       const pod = await proveComplete(namespace, { annotations, env: SHORT });
       assert.match(readEnd(pod).report.problems?.join('\n') ?? '', problem);
+    });
+  }
+
+  runScenarioIn('harmless: any annotation with any wrong value, and the pod is accepted', {}, proveAccepted);
+
+  for (const [what, value] of UNHOLDABLE) {
+    runScenarioIn(`harmless: an annotation with ${what}, which no variable can have`, {}, async (namespace) => {
+      const pod = await proveComplete(namespace, { annotations: { 'lastscrape.dev/ttl': value }, env: SHORT });
+      assert.equal(pod.spec.initContainers, undefined);
     });
   }
 
@@ -164,6 +174,48 @@ const LEFT_ALONE: readonly (readonly [what: string, edit: (spec: PodSpec) => Pod
   ],
   ['its volume taken', (spec) => ({ ...spec, volumes: [{ name: 'lastscrape-hooks', emptyDir: {} }] })],
 ];
+
+/** What the kernel takes into no variable: the container would not start, nor would main. */
+const UNHOLDABLE: readonly (readonly [what: string, value: string])[] = [
+  ['a NUL', 'a\0b'],
+  ['140 KB', 'x'.repeat(140_000)],
+];
+
+/** Every annotation that a policy reads, of pods with the label and of masters. */
+const ANNOTATIONS = [
+  ...['ttl', 'front', 'poll', 'hand-over', 'hook', 'pushgateway', 'metrics-url', 'scrapes', 'quit', 'quit-timeout'],
+  ...['dry-run', 'log-level', 'fail-if', 'push', 'push-when', 'push-labels', 'webhook', 'termination-grace'],
+].map((name) => `lastscrape.dev/${name}`);
+
+/** One wrong value of each kind, and what is wrong for all. */
+const WRONG_VALUES = [
+  ...new Set(WRONG.map(([, , values]) => Object.values(values)[0]?.[0] ?? '')),
+  ...['', ' ', 'x'.repeat(10_000), '9'.repeat(40), '-0', '65536', '9469', '8000', 'true', 'a:9469', 'a:8000,b:8000'],
+  ...['http://localhost:9469/metrics', '99999999h', '\u0001\u001b[31m\r\n\u202e', '\');[]("\\{{}}', 'é\u{1f600}'],
+  ...UNHOLDABLE.map(([, value]) => value),
+];
+
+/** Tries a pod for each, with its port by a name or by annotation: it gets lastscrape, or a warning says why not. */
+async function proveAccepted(namespace: Namespace): Promise<void> {
+  requirePolicies();
+  const template = buildCountingJob({}).spec.template as unknown as { metadata: Pod['metadata']; spec: PodSpec };
+  const rows = [...ANNOTATIONS, 'prometheus.io/port', 'prometheus.io/path'].flatMap((name) =>
+    WRONG_VALUES.map((value) => [name, value] as const),
+  );
+  const wrong: string[] = [];
+  const tryNext = async () => {
+    for (let row = rows.pop(); row !== undefined; row = rows.pop()) {
+      const [name, value] = row;
+      const metadata = { ...template.metadata, name: 'pod', annotations: { [name]: value } };
+      const { pod, warnings } = await namespace.tryPodWarned({ apiVersion: 'v1', kind: 'Pod', ...template, metadata });
+      const isThere = pod.spec.initContainers?.some((each) => each.name === 'lastscrape') === true;
+      const isExplained = warnings.includes('lastscrape is not added: ');
+      if (isThere === isExplained) wrong.push(`${name}=${JSON.stringify(value).slice(0, 60)}: ${isThere} ${warnings}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, tryNext));
+  assert.deepEqual(wrong, []);
+}
 
 const SHORT = { JOB_MS: '3000' };
 const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };

@@ -188,6 +188,12 @@ lifecycle:
 {{- end }}
 {{- end }}
 
+{{/* CEL: the beginning of a text; a control character would have the API server drop the whole warning. */}}
+{{- define "lastscrape.shown" -}}
+({{ . }}.matches('\\p{Cc}') ? '(control characters)'
+: {{ . }}.size() > 60 ? {{ . }}.substring(0, 60) + '...' : {{ . }})
+{{- end }}
+
 {{/* CEL: whether a text that is not blank can be read as a duration, as lastscrape itself reads it. Argument: the text. */}}
 {{- define "lastscrape.isSeconds" -}}
 {{ . }}.matches('^[0-9]{1,8}$')
@@ -208,7 +214,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
 || {{ include "lastscrape.hasVariable" . }})
 {{- end }}
 
-{{/* A variable of CEL: what no policy can mend, of the pod's spec, variables.spec. Empty: nothing. */}}
+{{/* A variable of CEL: what no policy can mend, of the pod's spec and annotations, variables.spec and variables.annotations. Empty: nothing. */}}
 {{- define "lastscrape.podReason" -}}
 - name: podReason
   expression: >-
@@ -223,6 +229,9 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     ? 'its image is for Linux on amd64 and arm64'
     : has(variables.spec.resources)
     ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
+    : variables.annotations.exists(name, (name.startsWith('lastscrape.dev/') || name == 'prometheus.io/path')
+    && (variables.annotations[name].size() > 30000 || variables.annotations[name].contains('\u0000')))
+    ? 'an annotation lastscrape.dev/... or prometheus.io/path has more than 30000 characters, or a NUL, which no variable can have'
     : ''
 {{- end }}
 
@@ -230,9 +239,9 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
 {{- define "lastscrape.jobVariables" -}}
 - name: spec
   expression: variables.template.spec
-{{ include "lastscrape.podReason" . }}
 - name: annotations
   expression: variables.template.?metadata.?annotations.orValue(dyn({}))
+{{ include "lastscrape.podReason" . }}
 - name: native
   expression: variables.template.spec.?initContainers.orValue(dyn([])).filter(c, c.?restartPolicy.orValue('') == 'Always')
 - name: containers
