@@ -163,6 +163,7 @@ const ALL_VALUES = [
   'rules.enabled=true',
   'dashboard.enabled=true',
   'networkPolicy.namespaces={shop}',
+  'keeper.enabled=true',
 ];
 
 /**

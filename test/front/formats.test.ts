@@ -316,9 +316,12 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
 });
 
 test('a program that fails while it starts is asked for the rich page again, and kept in text until there is one', async (t) => {
-  for (const [failsCount, wanted] of [
-    [1, 'RT RT RT'],
-    [9, 'RT RT RT'],
+  // Also by an empty page, as of a registry with vectors only, unless its type says that it has text alone.
+  for (const [failsCount, failure, wanted] of [
+    [1, { status: 503 }, 'RT RT RT'],
+    [9, { status: 503 }, 'RT RT RT'],
+    [1, { type: TYPES.protobuf }, 'RT RT RT'],
+    [1, { type: TYPES.text }, 'R T T'],
   ] as const) {
     const { source, post } = await openWorld(t);
     let asked = '';
@@ -327,7 +330,7 @@ test('a program that fails while it starts is asked for the rich page again, and
       asked += isRich ? 'R' : 'T';
       const isFailed = isRich && asked.replaceAll(/[^R]/g, '').length <= failsCount;
       const page = writePage(isRich ? 'protobuf' : 'text', { rows: 1 });
-      const answer = isFailed ? reply('', { status: 503 }) : reply(page, { type: TYPES[isRich ? 'protobuf' : 'text'] });
+      const answer = isFailed ? reply('', failure) : reply(page, { type: TYPES[isRich ? 'protobuf' : 'text'] });
       answer(socket, number, accept);
     };
     for (const before of ['', ' ', ' ']) {
