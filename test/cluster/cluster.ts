@@ -98,10 +98,8 @@ export type Namespace = {
   /** A field of an object such as `service/web`; @param path in braces, as kubectl's jsonpath has it. */
   readField(object: string, path: string): Promise<string>;
   readLog(pod: string, container: string): Promise<string>;
-  /** What the API server makes of a pod, which is not created (dry run). @throws with why it refuses it */
-  tryPod(pod: object): Promise<Pod>;
-  /** The same, and what kubectl would warn of. */
-  tryPodWarned(pod: object): Promise<{ readonly pod: Pod; readonly warnings: string }>;
+  /** What the API server makes of a pod, and warns of; it is not created (dry run). @throws with why it refuses it */
+  tryPod(pod: object): Promise<{ readonly pod: Pod; readonly warnings: string }>;
   /** What its pods came to, with the ends of their logs, for a message. */
   describe(): Promise<string>;
 };
@@ -197,17 +195,6 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
     }
     return texts.join('\n');
   };
-  const tryPodWarned: Namespace['tryPodWarned'] = async (pod) => {
-    // A kubectl for each would take 0.3 s of CPU.
-    const response = await fetch(`${origin}/api/v1/namespaces/${name}/pods?dryRun=All&fieldValidation=Strict`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(pod),
-    });
-    const body = await response.text();
-    if (!response.ok) throw new Error(`Cannot create the pod: ${response.status} ${body}`);
-    return { pod: JSON.parse(body), warnings: response.headers.get('warning') ?? '' };
-  };
   return {
     name,
     events,
@@ -235,8 +222,17 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
       return condition;
     },
     readField: (object, path) => cluster.kubectl(['get', object, '--namespace', name, `--output=jsonpath=${path}`]),
-    tryPod: async (pod) => (await tryPodWarned(pod)).pod,
-    tryPodWarned,
+    async tryPod(pod) {
+      // A kubectl for each would take 0.3 s of CPU.
+      const response = await fetch(`${origin}/api/v1/namespaces/${name}/pods?dryRun=All&fieldValidation=Strict`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(pod),
+      });
+      const body = await response.text();
+      if (!response.ok) throw new Error(`Cannot create the pod: ${response.status} ${body}`);
+      return { pod: JSON.parse(body), warnings: response.headers.get('warning') ?? '' };
+    },
     readLog: (pod, container) => cluster.read(`/api/v1/namespaces/${name}/pods/${pod}/log?container=${container}`),
     describe,
   };

@@ -151,7 +151,7 @@ export function runGuideScenarios(): void {
     ];
     const wrong: string[] = [];
     for (const [what, pod, golden] of wanted) {
-      if (!isDeepStrictEqual(normalise(await namespace.tryPod(pod)), golden)) wrong.push(what);
+      if (!isDeepStrictEqual(normalise((await namespace.tryPod(pod)).pod), golden)) wrong.push(what);
     }
     assert.deepEqual(wrong, []);
   });

@@ -207,7 +207,7 @@ async function proveAccepted(namespace: Namespace): Promise<void> {
     for (let row = rows.pop(); row !== undefined; row = rows.pop()) {
       const [name, value] = row;
       const metadata = { ...template.metadata, name: 'pod', annotations: { [name]: value } };
-      const { pod, warnings } = await namespace.tryPodWarned({ apiVersion: 'v1', kind: 'Pod', ...template, metadata });
+      const { pod, warnings } = await namespace.tryPod({ apiVersion: 'v1', kind: 'Pod', ...template, metadata });
       const isThere = pod.spec.initContainers?.some((each) => each.name === 'lastscrape') === true;
       const isExplained = warnings.includes('lastscrape is not added: ');
       if (isThere === isExplained) wrong.push(`${name}=${JSON.stringify(value).slice(0, 60)}: ${isThere} ${warnings}`);

@@ -163,7 +163,7 @@ export function runJobsEndingScenarios(): void {
     async (namespace) => {
       requirePolicies();
       const pod = readJobPod('annotated');
-      assert.deepEqual(normalise(await namespace.tryPod(pod)), normalise(pod));
+      assert.deepEqual(normalise((await namespace.tryPod(pod)).pod), normalise(pod));
     },
   );
 
@@ -175,7 +175,7 @@ export function runJobsEndingScenarios(): void {
     ];
     const wrong: string[] = [];
     for (const [name, pod, golden] of wanted) {
-      if (!isDeepStrictEqual(normalise(await namespace.tryPod(pod)), golden)) wrong.push(name);
+      if (!isDeepStrictEqual(normalise((await namespace.tryPod(pod)).pod), golden)) wrong.push(name);
     }
     assert.deepEqual(wrong, []);
     for (const name of JOBS_UNTOUCHED_NAMES) {
