@@ -5,7 +5,6 @@ import type { ScraperRequest, ServedScrape } from '../decide/serve/scrapers.ts';
 import { type AnswerKind, chooseAnswer, type SourceResult } from '../decide/serve/serve.ts';
 import { END_LINE } from '../exposition/format.ts';
 import { formatOwnFamilies, OWN_PREFIX, type OwnValues, openPageEnd } from '../exposition/own-families.ts';
-import type { ExporterReading } from '../observe/condition-kind.ts';
 import type { Reads } from '../observe/reads.ts';
 import type { Body } from '../snapshot/body.ts';
 import { LINE_FEED, type Moment, type Snapshot } from '../snapshot/snapshot.ts';
@@ -70,7 +69,7 @@ export function openAnswers(
     const mayBeLive = () => beginning.kind === 'answered' && chooseAnswer(source.state(), 'answered') === 'live';
     // Only all of a page shows whose it is; main may have ended by then.
     const isOwed = mayBeLive() && scraperId !== null && source.isOwed(scraperId);
-    if (isOwed && beginning.kind === 'answered') await waitForKept(beginning, ended);
+    if (isOwed && beginning.kind === 'answered') await waitForKept(ended);
     const isLive = mayBeLive();
     const called = scraperId && (await serveCalled(scraperId, accept, !isLive || isOwed));
     if (called) return called;
@@ -82,8 +81,8 @@ export function openAnswers(
       const mustArrive = kind === 'pushes' || view.main !== 'living';
       return { kind: 'body', body: { ...live, mustArrive }, served: 'live', isByRefusal: false, readAtMs: readAt.atMs };
     }
-    const kept = await waitForKept(beginning, ended);
-    if (kept.kind === 'notKept') {
+    const kept = await waitForKept(ended);
+    if (kept.kind === 'dropped') {
       return serveLast(accept, kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     }
     const { snapshot } = kept;
@@ -178,7 +177,7 @@ function openSnapshotCalls(
     const { begun, ended } = reads.read({ timeoutMs: READ_TIMEOUT_MS, signal, accept });
     const beginning = await begun;
     if (beginning.kind !== 'answered') return judge(accept, describeBeginning(beginning));
-    const kept = await waitForKept(beginning, ended);
+    const kept = await waitForKept(ended);
     return kept.kind === 'kept' ? kept : judge(accept, kept.why);
   }
 
@@ -194,12 +193,11 @@ type SnapshotEnd =
   | { readonly kind: 'leftOut' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** What becomes of an answer. The time of this request may be up; others may still share the read. */
-function waitForKept({ kept }: KeptAnswer, ended: Promise<ExporterReading>): Promise<Kept> {
-  const unlessGivenUp = ended.then(({ observation }): Kept | Promise<Kept> => {
-    return observation.kind === 'failed' ? { kind: 'notKept', result: 'failed', why: observation.why } : kept;
-  });
-  return Promise.race([kept, unlessGivenUp]);
+/** What becomes of an answer, or of the one that was to confirm it. */
+async function waitForKept(ended: Promise<Beginning<KeptAnswer>>): Promise<Kept> {
+  const beginning = await ended;
+  if (beginning.kind === 'answered') return beginning.kept;
+  return { kind: 'dropped', result: 'failed', why: beginning.kind === 'failed' ? beginning.why : 'it is not there' };
 }
 
 function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {

@@ -14,7 +14,7 @@ import {
   NO_SCRAPERS,
   type ScraperRequest,
 } from '../decide/serve/scrapers.ts';
-import { findSourceKind, type MainView, observeSource, type SourceState } from '../decide/serve/serve.ts';
+import { findSourceKind, type MainView, type SourceState } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import { openReads, type Reads } from '../observe/reads.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -119,11 +119,7 @@ export async function openFront(
     return { ...opened, variable: 'LASTSCRAPE_FRONT' };
   }
   const { server } = opened;
-  const observe = () => {
-    const why = source.unreadWhy();
-    const unread = why !== null && { unreadWhy: why };
-    return { ...observeSource(source.state(), server.inFlightCount), ...unread, ...source.owed(), ...readCalls() };
-  };
+  const observe = () => ({ ...source.observe(server.inFlightCount), ...readCalls() });
   return {
     kind: 'open',
     front: {

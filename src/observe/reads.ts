@@ -18,7 +18,7 @@ import {
 } from '../decide/serve/reads.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { ExporterReading } from './condition-kind.ts';
-import { type Exporter, makeFailedReading, NOT_READ } from './exporter.ts';
+import { type Exporter, NOT_READ } from './exporter.ts';
 import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
 
 /** Asks for a read that begins from now on. */
@@ -31,8 +31,15 @@ export type ScrapeRead = {
   readonly accept?: string;
 };
 
-/** A read that others may share. `limit`: this request for it was given up; the reason is a string. */
-export type SharedRead<SomeAnswer extends BegunRead> = SourceRead<SomeAnswer> & { readonly limit: AbortSignal };
+/**
+ * A read that others may share. `ended`: how it began, or began once more. `limit`: this request for it was
+ * given up; the reason is a string.
+ */
+export type SharedRead<SomeAnswer extends BegunRead> = {
+  readonly begun: Promise<Beginning<SomeAnswer>>;
+  readonly ended: Promise<Beginning<SomeAnswer>>;
+  readonly limit: AbortSignal;
+};
 
 /** What is read: begins a read, the second at a time at most; never rejects. */
 type ReadSource<SomeAnswer extends BegunRead> = {
@@ -71,7 +78,7 @@ export type Reads<SomeAnswer extends BegunRead> = {
 type Sharer<SomeAnswer extends BegunRead> = {
   readonly limit: AbortController;
   readonly begun: PromiseWithResolvers<Beginning<SomeAnswer>>;
-  readonly ended: PromiseWithResolvers<ExporterReading>;
+  readonly ended: PromiseWithResolvers<Beginning<SomeAnswer>>;
 };
 
 const WHY = { gaveWay: 'it gave way to a scrape', late: 'timed out' } as const;
@@ -114,18 +121,19 @@ export function openReads<SomeAnswer extends BegunRead>(
     for (const sharer of listSharers()) sharer.begun.resolve(beginning);
     take({ kind: 'headCame', read: read.id });
     const reading = await ended;
-    for (const sharer of listSharers()) sharer.ended.resolve(reading);
+    const sharing = listSharers();
+    underWay.delete(read.id);
+    take(endRead(read.id, reading.observation, readCpuMs(), reading.mayBeCut && !signal.aborted));
+    if (underWay.has(read.id)) return;
+    for (const sharer of sharing) sharer.ended.resolve(beginning);
     const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
     shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
-    underWay.delete(read.id);
-    take(endRead(read.id, reading.observation, readCpuMs()));
   }
 
   function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {
     limit.abort(why);
     begun.resolve({ kind: 'failed', why });
-    // What waits was not sent, and no exporter counts it.
-    ended.resolve(makeFailedReading(why, !reads.waiting.some((each) => each.id === id)));
+    ended.resolve({ kind: 'failed', why });
     take({ kind: 'gaveUp', id });
   }
 
@@ -178,7 +186,7 @@ export type ExporterReads = Pick<Reads<never>, 'observe' | 'close'> & {
 
 /** Opens them; each begins and ends within one observation. */
 export function openExporterReads(
-  exporter: Pick<Exporter, 'read' | 'close'>,
+  exporter: Pick<Exporter, 'read' | 'close'> & { readonly takeView?: (view: MainView) => void },
   settings: Omit<ReadsParts, 'observing' | 'tell'>,
 ): ExporterReads {
   let isLiving = true;
@@ -187,8 +195,9 @@ export function openExporterReads(
   return {
     observe,
     close,
-    takeView({ main }) {
-      isLiving = main === 'living';
+    takeView(view) {
+      isLiving = view.main === 'living';
+      exporter.takeView?.(view);
     },
   };
 }

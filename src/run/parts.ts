@@ -5,7 +5,6 @@ import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
-import type { MainView } from '../decide/serve/serve.ts';
 import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
 import type { KeptPages } from '../front/kept-source.ts';
@@ -101,15 +100,11 @@ export async function openConfiguredExporter(
   const restFactor = findRestFactor({ isOnlyEvidence: isPageOnlyEvidence(config), isBeside });
   const settings = { clock: openClock(host), pollMs, restFactor };
   if (config.push === null) return openExporterReads(openExporter(url, metricNames, selectors), settings);
-  const { openKeptExporter } = await import('../front/kept-exporter.ts');
+  const { openKeptExporter } = await import('../front/kept-source.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
   const kept = openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write, pollMs });
   const reads = openExporterReads(kept, settings);
-  const takeView = (view: MainView) => {
-    reads.takeView(view);
-    kept.takeView(view);
-  };
-  return { ...reads, takeView, newest: kept.newest };
+  return { ...reads, newest: kept.newest };
 }
 
 /** What hands the last numbers over to a keeper; null where none is set. */

@@ -1,7 +1,7 @@
 // The newest numbers of a program that may be gone, and the families that vanished from it. Never decides.
 
 import type { VanishedFate } from '../decide/serve/serve.ts';
-import { BODY_MAX_BYTES, type Reading } from '../exposition/exposition.ts';
+import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
 import { END_LINE } from '../exposition/format.ts';
 import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
 
@@ -208,14 +208,6 @@ async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string
   if (type.format === 'openMetrics') push(END_LINE);
   end();
   return body;
-}
-
-/** The values of metrics in an answer; null where one cannot be read. */
-export function readMetrics(names: readonly string[], metric: (name: string) => Reading): readonly (number | null)[] {
-  return names.map((name) => {
-    const reading = metric(name);
-    return reading.kind === 'value' ? reading.value : null;
-  });
 }
 
 /** Ends an unterminated last line. */

@@ -8,8 +8,10 @@ import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { keepSource } from '../../src/front/kept-source.ts';
 import { readWhole, type Source, type SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, REFUSED } from '../../src/observe/exporter.ts';
+import { openReads } from '../../src/observe/reads.ts';
 import { openBody } from '../../src/snapshot/body.ts';
 import { readPieces } from '../support/pieces.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { readValue } from './source.ts';
 
 const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 0 };
@@ -58,14 +60,20 @@ function openScene() {
     log: () => {},
     findMoment: () => ({ atMs: 0, seconds: 0 }),
   });
+  const tell = () => ({ isLiving: true, wanted: [] });
+  const reads = openReads(kept, {
+    clock: new VirtualClock(),
+    pollMs: 1_000,
+    restFactor: 100,
+    observing: 'takes',
+    tell,
+  });
   return {
     kept,
-    /** One observation reads; what may be cut is asked for again at once. */
+    /** Each read is asked for; what may be cut is asked for again at once. */
     async take(...all: readonly (Answer | 'refused')[]) {
       answers.push(...all.map((each) => (each === 'refused' ? refuse : answer(each))));
-      const { begun, ended } = kept.read(NEVER);
-      await ended;
-      const beginning = await begun;
+      const beginning = await reads.read({ timeoutMs: 1_000, signal: NEVER }).ended;
       if (beginning.kind === 'answered') await beginning.kept;
     },
     async read(): Promise<string | null> {
@@ -199,6 +207,6 @@ for (const livingIds of [[7], []]) {
     kept.keepLiving([7]);
     const called = await kept.findCalled(7, livingIds.length === 0 ? 'text/plain;q=0.7' : TEXT_ACCEPT, true);
     assert.match(String(await readPieces(called?.snapshot.body.read() ?? [])), /^extracted 1\nprocess.* 3\n$/);
-    assert.deepEqual(kept.owed(), { hasOwedPage: true, lostCallsCount: 2 });
+    assert.deepEqual(kept.observe(0), { answeredAtMs: 0, inFlightCount: 0, hasOwedPage: true, lostCallsCount: 2 });
   });
 }

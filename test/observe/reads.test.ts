@@ -21,7 +21,7 @@ type Asked = {
   readonly open: OpenBody;
   readonly answer: () => Promise<void>;
   readonly refuse: () => Promise<void>;
-  readonly end: () => Promise<void>;
+  readonly end: (mayBeCut?: boolean) => Promise<void>;
 };
 
 /** A source whose reads the test drives; one that is given up ends at once, as real ones do. */
@@ -61,10 +61,10 @@ class DrivenSource implements Source {
         settle(NOT_READ);
         await turn();
       },
-      end: async () => {
+      end: async (mayBeCut = false) => {
         begun.resolve({ kind: 'answered', body: open.body });
         open.end();
-        settle(NOT_READ);
+        settle({ ...NOT_READ, mayBeCut });
         await turn();
       },
     });
@@ -111,8 +111,8 @@ function watch(read: ReturnType<Reads<BegunAnswer>['read']>) {
   void read.begun.then((beginning) => {
     seen.beginning = beginning;
   });
-  void read.ended.then(({ observation }) => {
-    seen.why = observation.kind === 'failed' ? observation.why : 'read';
+  void read.ended.then((ended) => {
+    seen.why = ended.kind === 'failed' ? ended.why : 'read';
   });
   return seen;
 }
@@ -251,14 +251,23 @@ test('a client that leaves does not end its read: without others it has 15 s in 
   assert.equal(clock.timerCount, 0);
 });
 
-test('what was asked may have been counted, what was not was not', async () => {
-  const { reads } = open();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const [asked, waiting] = [1, 2].map(() => reads.read({ timeoutMs: 1, signal }));
-  controller.abort('SIGTERM');
-  assert.deepEqual((await asked?.ended)?.observation, { kind: 'failed', why: 'SIGTERM', mayCount: true });
-  assert.deepEqual((await waiting?.ended)?.observation, { kind: 'failed', why: 'SIGTERM', mayCount: false });
+test('a read that may be cut is followed by another one, which ends it for who waits', async () => {
+  const { source, reads } = open();
+  const read = reads.read({ timeoutMs: 10_000, signal: NEVER });
+  await source.asked[0]?.end(true);
+  assert.deepEqual([source.asked.length, (await reads.observe(NEVER)) === NOT_READ], [2, true]);
+  await source.asked[1]?.end();
+  assert.deepEqual(await read.ended, { kind: 'answered', body: source.asked[1]?.open.body });
+});
+
+test('a read that may be cut, and was given up, is followed by none', async () => {
+  const { source, reads } = open();
+  source.endsLate = true;
+  void reads.observe(NEVER, 'last');
+  const closed = reads.close();
+  await source.asked[0]?.end(true);
+  await closed;
+  assert.equal(source.asked.length, 1);
 });
 
 test('close() gives up everybody, waits for the read to end, and closes the source', async () => {

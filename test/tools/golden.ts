@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
 import { playKeeper } from '../decide/keep/keep-transcript.ts';
+import { playKept } from '../decide/serve/kept-transcript.ts';
 import { playReads } from '../decide/serve/reads-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
@@ -10,6 +11,7 @@ import { playPace } from '../front/locust/pace-transcript.ts';
 
 const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
   transcripts: playTranscript,
+  'transcripts/kept': playKept,
   'transcripts/keeper': playKeeper,
   'transcripts/locust': playPace,
   'transcripts/reads': playReads,

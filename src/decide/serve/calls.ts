@@ -38,11 +38,16 @@ export function endCalls<Page>(calls: readonly Call<Page>[]): readonly Call<Page
 }
 
 /**
- * One of these pages is about to be replaced by a newer answer, which is another program's where the one that
- * called has ended; the others will follow, or are dropped.
+ * Whether the page of a call is owed once one is replaced by a newer answer, which is another program's where
+ * the one that called has ended: then those of other formats will follow, or are dropped.
  */
+export function isToPutAside({ isOver, replaced }: Call<unknown>): boolean {
+  return isOver && replaced.length === 0;
+}
+
+/** The calls with these pages put aside. */
 export function replacePages<Page>(calls: readonly Call<Page>[], pages: readonly Page[]): readonly Call<Page>[] {
-  return calls.map((call) => (call.isOver && call.replaced.length === 0 ? { ...call, replaced: pages } : call));
+  return calls.map((call) => (isToPutAside(call) ? { ...call, replaced: pages } : call));
 }
 
 /** The oldest call whose page this scraper is still owed. `isReplaced`: only one that was put aside. */

@@ -147,8 +147,8 @@ export function listWanted(pages: Pages<unknown>, nowMs: number, isLiving: boole
 }
 
 /** A scraper asks for these formats. */
-export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: number): PagesStep<Store> {
-  return { pages: { ...pages, uses: useAccept(pages.uses, accept, nowMs) } };
+export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: number): Pages<Store> {
+  return { ...pages, uses: useAccept(pages.uses, accept, nowMs) };
 }
 
 /** A read failed. `why`: its page came whole and is unreadable; absent: it did not come. */
@@ -162,21 +162,14 @@ export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: s
   return { pages: countUnreadable(pages, accept, count), ...(count === UNREADABLE_WARNED_COUNT && { log }) };
 }
 
-/** A whole, readable answer. */
-type Answered<Store> = {
-  readonly accept: string;
-  readonly body: PageBody;
-  /** Opens the store of a new page with what is in that of another. */
-  readonly open: (from?: Store) => Store;
-  readonly nowMs: number;
-  /** Main lives, or it lacks no family of the page that is served instead. */
-  readonly mayOpenPage: boolean;
-};
-
-/** The page that an answer belongs to; null: it gets none, or does not fit with the others. */
+/**
+ * The page that an answer belongs to; null: it gets none, or does not fit with others. `open`: the store of
+ * a new page with what is in that of another. `mayOpenPage`: main lives, or no family is missing.
+ */
 export function takePage<Store>(
   before: Pages<Store>,
-  { accept: asked, body: { sizeBytes, type }, open, nowMs, mayOpenPage }: Answered<Store>,
+  { accept: asked, body: { sizeBytes, type } }: { readonly accept: string; readonly body: PageBody },
+  { nowMs, open, mayOpenPage }: { nowMs: number; open: (from?: Store) => Store; mayOpenPage: boolean },
 ): PagesStep<Store> & { readonly page: Page<Store> | null } {
   const isPlain = asked === RICH_ACCEPT && isText({ type }) && !isKept(before, asked);
   const accept = isPlain ? TEXT_ACCEPT : asked;
@@ -209,14 +202,14 @@ export function takeKept<Store>(
   { store, accept: kept }: Page<Store>,
   readAtMs: number,
   nowMs: number | null,
-): PagesStep<Store> {
+): Pages<Store> {
   const pages = kept === RICH_ACCEPT ? { ...before, hasRichFailed: false } : before;
   const list = pages.list.map((each) => (each.store === store ? { ...each, readAtMs } : each));
-  if (nowMs === null) return { pages: { ...pages, list } };
+  if (nowMs === null) return { ...pages, list };
   const lost = pages.uses.filter(({ unreadableCount }) => unreadableCount >= UNREADABLE_WARNED_COUNT);
   const polled = listPolled({ ...pages, list }, nowMs, true);
   const isLost = (accept: string) => !polled.includes(accept) || lost.some((use) => use.accept === accept);
-  return { pages: { ...pages, list: list.filter(({ accept }) => !isLost(accept)) } };
+  return { ...pages, list: list.filter(({ accept }) => !isLost(accept)) };
 }
 
 function isText({ type }: Pick<PageBody, 'type'>): boolean {

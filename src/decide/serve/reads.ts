@@ -43,6 +43,8 @@ export type Read = {
   readonly hasHeader: boolean;
   /** Why it was cut off, and has not ended yet; null: it was not. */
   readonly cut: 'gaveWay' | 'late' | null;
+  /** Its answer may have been cut: another one confirms it. */
+  readonly again?: 'due' | 'begun';
   /** Empty: all have given up; the read goes on as an own one. */
   readonly sharers: readonly ReadRequest[];
 };
@@ -77,11 +79,11 @@ export type ReadsEvent =
   /** A request's time is up, or its client has gone. */
   | { readonly kind: 'gaveUp'; readonly id: number }
   | { readonly kind: 'headCame'; readonly read: number }
-  /** `whole`: it was answered, readable or not; `refused`: nothing listens; `failed`: anything else. */
+  /** `whole`: answered, readable or not; `short`: may be cut; `refused`: nothing is there; `failed`: else. */
   | {
       readonly kind: 'ended';
       readonly read: number;
-      readonly how: 'whole' | 'refused' | 'failed';
+      readonly how: 'whole' | 'short' | 'refused' | 'failed';
       readonly cpuMs: number;
     }
   /** What is known of main, and what is kept of its page. */
@@ -93,8 +95,9 @@ export type ReadsEvent =
   | { readonly kind: 'closed' };
 
 /** The end of a read that showed this. `cpuMs`: what our process has used so far; 0: it is not counted. */
-export function endRead(read: number, { kind }: ExporterObservation, cpuMs = 0): ReadsEvent {
-  return { kind: 'ended', read, how: kind === 'refused' || kind === 'failed' ? kind : 'whole', cpuMs };
+export function endRead(read: number, { kind }: ExporterObservation, cpuMs = 0, isShort = false): ReadsEvent {
+  const how = kind === 'refused' || kind === 'failed' ? kind : isShort ? 'short' : 'whole';
+  return { kind: 'ended', read, how, cpuMs };
 }
 
 /** What to do with the source. */
@@ -194,6 +197,10 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   const underWay = reads.underWay.filter((each) => each !== read);
   // Cut by us, it shows neither what main has nor what its page costs.
   if (read.cut === 'gaveWay') return { ...reads, underWay };
+  // Once, at once: this may be main's last word. Without a front the next observation asks: a request that
+  // none knows of would count as a scrape.
+  if (how === 'short' && read.again === undefined && reads.observing !== 'contains')
+    return { ...reads, underWay: changeRead(reads.underWay, read.id, { again: 'due' }) };
   const { accept } = read;
   const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
   const lastOwn = past.isOwn ? past : reads.lastOwn;
@@ -256,6 +263,8 @@ type TimedMove = { readonly atMs: number; readonly move: ReadMove };
 /** The next move, and when it is due; null: none until something happens. */
 function findMove(reads: Reads, nowMs: number): TimedMove | null {
   const { waiting, underWay } = reads;
+  const short = underWay.find(({ again }) => again === 'due');
+  if (short !== undefined) return { atMs: -NEVER_MS, move: { kind: 'begin', read: { ...short, again: 'begun' } } };
   if (underWay.some(({ cut }) => cut !== null)) return null;
   const own = underWay.find(isOwnRead);
   const end: TimedMove | null = own === undefined ? null : cutAt(own, own.begunAtMs + READ_TIMEOUT_MS, 'late');
@@ -315,6 +324,7 @@ function begin({ waiting, isOwnTurn, lastId }: Reads, nowMs: number): ReadMove {
 }
 
 function takeBegin(reads: Reads, read: Read): Reads {
+  if (read.again === 'begun') return { ...reads, underWay: changeRead(reads.underWay, read.id, read) };
   const waiting = reads.waiting.filter((each) => !read.sharers.includes(each));
   const isOwnTurn = !isOwnRead(read) && waiting.some(({ need }) => need !== 'scrape');
   return { ...reads, waiting, isOwnTurn, lastId: read.id, underWay: [...reads.underWay, read] };

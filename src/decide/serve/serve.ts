@@ -69,7 +69,7 @@ export type SourceAnswer = {
   readonly metrics: readonly (number | null)[];
   /** When the program began, in seconds since 1970. Default: the page does not say. */
   readonly startSeconds?: number | null;
-  /** No page is kept of it, or it may be cut, and lacks families of the answer before it. Default: false. */
+  /** No page is kept of it, or it may be cut, and lacks what the answer before it had. Default: false. */
   readonly isShort?: boolean;
 };
 

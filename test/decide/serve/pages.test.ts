@@ -40,16 +40,16 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
     const accept = NAMES[second] ?? second;
     if (first === 'ending' || first === 'living') isLiving = first === 'living';
     else if (first === 'later') nowMs += 1_800_000;
-    else if (first === 'use') take(takeUse(pages, accept, nowMs));
+    else if (first === 'use') pages = takeUse(pages, accept, nowMs);
     else if (first === 'fail') take(takeFailure(pages, accept));
     else if (first === 'unreadable') take(takeFailure(pages, accept, 'why'));
     else {
       const body = { sizeBytes: Number(size ?? 1) * 1e6, type: { format: format as 'text', contentType: format } };
       const open = (from?: string) => (from === undefined ? first : `${first} after ${from}`);
-      const answer = { accept: NAMES[first] ?? first, body, open, nowMs, mayOpenPage: isLiving || last === 'whole' };
-      const { page, ...step } = takePage(pages, answer);
+      const mayOpenPage = isLiving || last === 'whole';
+      const { page, ...step } = takePage(pages, { accept: NAMES[first] ?? first, body }, { nowMs, open, mayOpenPage });
       take(step);
-      if (page !== null && last !== 'opened') take(takeKept(pages, page, nowMs, isLiving ? nowMs : null));
+      if (page !== null && last !== 'opened') pages = takeKept(pages, page, nowMs, isLiving ? nowMs : null);
     }
   }
   return {

@@ -39,9 +39,12 @@ export function playReads(text: string): string {
     for (const move of step.moves) {
       if (move.kind === 'cut') out.push(`    cut ${nameRead(names, move.read.id)}: ${move.why}`);
       else {
-        names = new Map(names).set(`r${names.size + 1}`, move.read.id);
+        const isAgain = move.read.again === 'begun';
+        if (!isAgain) names = new Map(names).set(`r${names.size + 1}`, move.read.id);
         const sharers = move.read.sharers.map(({ id, need }) => (need === 'scrape' ? `scrape ${-id}` : need));
-        out.push(`    read ${move.read.accept} as ${nameRead(names, move.read.id)} for ${sharers.join(', ')}`);
+        out.push(
+          `    read ${move.read.accept}${isAgain ? ' again' : ''} as ${nameRead(names, move.read.id)} for ${sharers.join(', ')}`,
+        );
       }
     }
     out.push(step.wakeAtMs === Number.POSITIVE_INFINITY ? '    wait' : `    wait until ${step.wakeAtMs / 1_000}s`);
@@ -67,6 +70,8 @@ function readEvent(
       return { kind: 'gaveUp', id: -Number(rest[0]) };
     case 'head':
       return { kind: 'headCame', read };
+    case 'short':
+      return endRead(read, ENDS.whole, cpuMs, true);
     case 'whole':
     case 'refused':
     case 'failed':

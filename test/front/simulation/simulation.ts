@@ -7,10 +7,9 @@ import { buildReport, fitReport } from '../../../src/decide/report/report.ts';
 import type { Report } from '../../../src/decide/report/report-fields.ts';
 import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
-import type { MainView } from '../../../src/decide/serve/serve.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
-import { openKeptExporter } from '../../../src/front/kept-exporter.ts';
+import { openKeptExporter } from '../../../src/front/kept-source.ts';
 import { openRoutes, settleConnections } from '../../../src/front/server.ts';
 import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
 import { metricKind } from '../../../src/observe/metric.ts';
@@ -187,11 +186,7 @@ function openAlone(clock: World, { limits: { pollMs } }: Scenario, exchange: Exc
   const page = { url: new URL('http://localhost:8000/metrics'), metricNames: [], selectors: [SELECTOR] };
   const kept = openKeptExporter(page, { findMoment, log, pollMs }, { open: () => exchange });
   const reads = openExporterReads(kept, { clock, pollMs, restFactor: REST_FACTORS.usual });
-  const takeView = (view: MainView) => {
-    reads.takeView(view);
-    kept.takeView(view);
-  };
-  return { ...reads, takeView, newest: kept.newest };
+  return { ...reads, newest: kept.newest };
 }
 
 function sendSignals(world: World, { signalsMs }: Scenario): Signals {
