@@ -1,9 +1,10 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here.
 // What is not configured is null, and its code is not loaded.
 
-import { openClock, waitUnless } from '../base/waits.ts';
+import { openClock, runWithin, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
+import { SHORT_READ_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
@@ -104,7 +105,16 @@ export async function openConfiguredExporter(
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
   const kept = openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write, pollMs });
   const reads = openExporterReads(kept, settings);
-  return { ...reads, newest: kept.newest };
+  return {
+    ...reads,
+    // The hold is over, so that one more read is not taken for a scrape.
+    async newest() {
+      if (kept.isLastReadDue(true)) {
+        await runWithin({ timeoutMs: SHORT_READ_MS, clock: settings.clock }, (signal) => reads.observe(signal, 'last'));
+      }
+      return kept.newest();
+    },
+  };
 }
 
 /** What hands the last numbers over to a keeper; null where none is set. */

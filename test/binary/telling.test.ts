@@ -63,7 +63,7 @@ test('unscraped: the last numbers are pushed, then the exporter quits, then the 
   assert.deepEqual([told.outcome, told.push, told.targets], ['expired', push, report?.['targets']]);
   assert.match(
     told.text,
-    /^Not scraped within 1 s after main ended; last numbers pushed \(pushgateway\); locust-exporter stopped$/,
+    /^Not scraped within 1 s after main ended; last numbers pushed \(pushgateway\); locust-exporter stopped\nnothing has /,
   );
   assert.deepEqual(pod.message()['push'], push);
   const messages = log.map(({ msg }) => msg);

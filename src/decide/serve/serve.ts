@@ -214,7 +214,8 @@ export function chooseAnswer(
 
 /**
  * Whether to read once more when the front closes: of pushes, since nothing comes after it; and where what
- * would be pushed was read before main's end, and another format, which was served last, after it.
+ * would be pushed was read before main's end, and another format, which was served last, after it. Without a
+ * front, whenever it was read before: what came since may have been cut, and a second answer confirms it.
  */
 export function isLastReadDue(
   { kind, view: { endedAtMs }, answeredAtMs }: SourceState,
@@ -223,7 +224,7 @@ export function isLastReadDue(
 ): boolean {
   if (kind === 'pushes') return true;
   if (!isPushed || endedAtMs === null || pageReadAtMs === null || answeredAtMs === null) return false;
-  return pageReadAtMs < endedAtMs && endedAtMs <= answeredAtMs;
+  return pageReadAtMs < endedAtMs && (kind === 'exporter' || endedAtMs <= answeredAtMs);
 }
 
 /** What the rules of watching see of a source that is kept. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
-import { beginReads, stepReads } from '../../../src/decide/serve/reads.ts';
+import { beginReads, findWait, READ_TIMEOUT_MS, stepReads } from '../../../src/decide/serve/reads.ts';
 import { playReads } from './reads-transcript.ts';
 
 const folder = new URL('../../../fixtures/transcripts/reads/', import.meta.url);
@@ -47,4 +47,21 @@ test('stepReads() takes a format by any name: that of a property is no read of b
     moves.map(({ read }) => read.accept),
     ['constructor'],
   );
+});
+
+test('findWait() waits for what an observation needs, and without a front for any read', () => {
+  const begin = (observing: 'contains' | 'takes' | 'waits') =>
+    beginReads({ pollMs: 500, restFactor: REST_FACTORS.usual, observing });
+  const last = { timeoutMs: READ_TIMEOUT_MS, need: 'last' };
+  for (const [observing, need, hasReading, expected] of [
+    ['contains', 'own', true, { timeoutMs: READ_TIMEOUT_MS }],
+    ['waits', 'last', true, last],
+    ['takes', 'last', false, last],
+    ['waits', 'own', false, { timeoutMs: 500 }],
+    ['waits', 'own', true, null],
+    ['waits', 'end', false, null],
+    ['takes', 'own', false, null],
+  ] as const) {
+    assert.deepEqual(findWait(begin(observing), need, hasReading), expected, `${observing} ${need}`);
+  }
 });

@@ -237,6 +237,7 @@ test("isLastReadDue() of pushes, and where the page to push is from before main'
   );
   assert.equal(isLastReadDue(state, false, 4), false);
   assert.equal(isDue(null, { kind: 'pushes' }), true);
+  assert.equal(isDue(4, { kind: 'exporter', answeredAtMs: 4 }), true, 'without a front');
 });
 
 test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
