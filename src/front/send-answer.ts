@@ -35,9 +35,9 @@ export type Exchange = {
 };
 
 /**
- * Sends a 200 with that body. True if the kernel has all of it (of one that must arrive, and is long: the
- * client's), and the client had neither hung up nor reset the connection by then; else the connection is
- * reset, unless the body itself is cut. Never rejects.
+ * Sends a 200 with that body. True if the kernel has all of it (of one that must arrive: the client's), and
+ * the client had neither hung up nor reset the connection by then; else the connection is reset, unless the
+ * body itself is cut. Never rejects.
  */
 export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<boolean> {
   const { request, response, connection } = exchange;
@@ -89,8 +89,6 @@ async function measureFor({ request }: Exchange, body: AnswerBody): Promise<numb
 /** Of a piece that is not waited for. */
 const COPIED_MAX_BYTES = 64 * 1024;
 
-/** No longer than the pod's network lives once lastscrape has exited. */
-const SENT_AT_ONCE_BYTES = 64 * 1024;
 const ACKNOWLEDGED_POLL_MS = 20;
 
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
@@ -104,7 +102,7 @@ async function send(
   const waitForClient = openClientWait(exchange);
   const { socket } = connection;
   // A socket that has ended has none.
-  const { localPort, remotePort, bytesWritten: writtenBefore } = socket;
+  const { localPort, remotePort } = socket;
   let isFlushed = false;
   // Before Node's own listener, which may close the connection.
   response.prependListener('finish', () => {
@@ -119,7 +117,8 @@ async function send(
       response.once('finish', done);
       response.end(last);
     });
-    if (mustArrive && socket.bytesWritten - writtenBefore > SENT_AT_ONCE_BYTES) {
+    // What is lost on the way is sent again only while the pod's network lives.
+    if (mustArrive) {
       const isTaken = await untilAcknowledged(exchange, { localPort, remotePort }, waitForClient.leftMs());
       if (!isTaken) throw new Error('the client has not taken all of it');
     }

@@ -1,5 +1,6 @@
 // Clients that are slow, silent, too many, gone or mad: the front bounds them, counts none of them, and answers the next one.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { openRandom } from '../support/random.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -179,6 +180,33 @@ test("a long answer that must arrive is served once the client's kernel has it, 
       assert.equal(server.served.length, takenCount, `${header}, ${then}`);
     }
   }
+});
+
+/** Takes 8 KiB into its kernel, and the rest once it is told to; only Python sets that buffer. */
+const NARROW_CLIENT = `
+import socket, sys
+client = socket.socket()
+client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+client.connect(('127.0.0.1', int(sys.argv[1])))
+client.sendall(sys.argv[2].encode())
+sys.stdin.readline()
+while client.recv(65536): pass
+`;
+
+test("an answer of 48 KiB that must arrive is served once the client's kernel has it, not ours", async () => {
+  const { promise: isWritten, resolve: write } = Promise.withResolvers<void>();
+  async function* read() {
+    yield Buffer.alloc(48 * 1024, '#\n');
+    write();
+  }
+  const body = { read, sizeBytes: null, mustArrive: true };
+  await using server = await openFrontServer(() => ({ kind: 'body', body }));
+  const client = spawn('python3', ['-c', NARROW_CLIENT, String(server.port), scrapeHead('Connection: close')]);
+  await isWritten;
+  for (let pass = 0; pass < 100; pass++) await server.settle();
+  assert.deepEqual(server.served, [], 'only our kernel has it');
+  client.stdin.end('\n');
+  await server.servedCount(1);
 });
 
 test('a slow source costs the client nothing of its time', async () => {
