@@ -84,6 +84,7 @@ test('the policies know lastscrape by the same images', () => {
     return [file, new Set(patterns.map(([, pattern]) => pattern))] as const;
   });
   assert.deepEqual(Object.fromEntries(found.filter(([, { size }]) => size > 0)), {
+    'annotations-policy.yaml': new Set([LASTSCRAPE_IMAGE]),
     'jobs-policy.yaml': new Set([LASTSCRAPE_IMAGE]),
     'jobs-warnings.yaml': new Set([LASTSCRAPE_IMAGE]),
     'policy.yaml': new Set([LASTSCRAPE_IMAGE, LASTSCRAPE_IN_PLACE_IMAGE]),
