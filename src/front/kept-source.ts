@@ -1,7 +1,7 @@
 // The source, read and kept as decide/serve/kept.ts says. Holds no rule.
 
 import type { LogEntry } from '../decide/messages.ts';
-import type { FrontObservation } from '../decide/model.ts';
+import type { ExporterObservation, FrontObservation } from '../decide/model.ts';
 import type { Wanted } from '../decide/serve/budget.ts';
 import {
   addCall,
@@ -133,12 +133,20 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
       if (reading.mayBeCut !== true || beginning.kind !== 'answered') return reading;
       // What becomes of an answer that may be cut is known later; the rules must not ask before.
       const became = await beginning.kept;
-      return { ...reading, mayBeCut: became.kind === 'dropped' && became.isShort === true };
+      const isShort = became.kind === 'dropped' && became.isShort === true;
+      return { ...reading, mayBeCut: isShort, ...(isShort && { observation: withoutJudged(reading.observation) }) };
     });
     return { begun: answer, ended: settled };
   }
 
   return { ...source, ...pages, read };
+}
+
+/** What is not kept is not judged either: both are of one page. */
+function withoutJudged(observation: ExporterObservation): ExporterObservation {
+  if (observation.kind !== 'answered') return observation;
+  const { thresholds, ...shown } = observation;
+  return shown;
 }
 
 /** An exporter whose newest page is kept for a push, where no front serves it; connects at the first read. */

@@ -53,7 +53,8 @@ function checkBudget({ reads, scrapes, scenario }: Run): readonly string[] {
     scrapes.some(({ arrivedAtMs, endedAtMs }) => (arrivedAtMs ?? atMs + 1) <= atMs && (endedAtMs ?? atMs) >= atMs);
   const untilMs = Math.min(endMs, ...signalsMs);
   const living = reads.filter(({ beganAtMs }) => beganAtMs < untilMs);
-  const own = living.filter(({ beganAtMs }) => !isAsked(beganAtMs));
+  // A request is repeated once where its connection was dropped; one that is refused costs main nothing.
+  const own = living.filter(({ beganAtMs, isRefused }) => !isRefused && !isAsked(beganAtMs));
   return own.flatMap((read, index) => {
     const before = own[index - 1];
     if (before?.isWhole !== true || before.endedAtMs === null) return [];
@@ -211,7 +212,9 @@ function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
     ({ endedAtMs, generation, isKnownAsNew }) =>
       !isKnownAsNew && endedAtMs > knownAtMs && generation > findGeneration(scenario.source, knownAtMs),
   );
-  const wanted = isOfRun && !isAnew ? ofText.get(SELECTED) : undefined;
+  // What comes in the very moment in which a process that stood still learns of the end is pushed, not judged.
+  const isLate = run.wholes.some(({ endedAtMs }) => Math.abs(endedAtMs - knownAtMs) < 1);
+  const wanted = isOfRun && !isAnew && !isLate ? ofText.get(SELECTED) : undefined;
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.

@@ -59,8 +59,13 @@ export type Whole = {
   readonly isKnownAsNew: boolean;
 };
 
-/** A request. `isWhole`: it was answered, and to its end. */
-export type SourceRead = { readonly beganAtMs: number; endedAtMs: number | null; isWhole: boolean };
+/** A request. `isWhole`: it was answered, and to its end; `isRefused`: main was not asked. */
+export type SourceRead = {
+  readonly beganAtMs: number;
+  endedAtMs: number | null;
+  isWhole: boolean;
+  isRefused: boolean;
+};
 
 export function findGeneration({ downs }: SourcePlan, atMs: number): number {
   return downs.filter(({ toMs }) => toMs <= atMs).length;
@@ -116,7 +121,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
   function send(request: Request): Promise<ExchangeResult> {
     const { promise, resolve } = Promise.withResolvers<ExchangeResult>();
     const askedAtMs = world.nowMs();
-    const read: SourceRead = { beganAtMs: askedAtMs, endedAtMs: null, isWhole: false };
+    const read: SourceRead = { beganAtMs: askedAtMs, endedAtMs: null, isWhole: false, isRefused: false };
     const cancels: (() => void)[] = [];
     let isOver = false;
     let status: number | null = null;
@@ -124,7 +129,9 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
       if (isOver) return;
       isOver = true;
       for (const cancel of cancels) cancel();
-      Object.assign(read, { endedAtMs: world.nowMs(), isWhole: result.kind === 'answered' && status === 200 });
+      read.endedAtMs = world.nowMs();
+      read.isWhole = result.kind === 'answered' && status === 200;
+      read.isRefused = result.kind === 'refused';
       resolve(result);
     };
     const at = (atMs: number, callback: () => void) => {
