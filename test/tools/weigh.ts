@@ -69,14 +69,14 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])) - sum(frameworks),
-      most: 52_700,
+      most: 52_650,
       plan: 45_000,
     },
-    { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_020 },
+    { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_015 },
     { name: 'fixtures/: lines', is: sum(countLines(['fixtures'])), most: 45_000 },
     { name: 'README.md: lines', is: sum(countLines(['README.md'])), most: 200 },
-    { name: 'README.md: words', is: countWords(['README.md']), most: 2_200 },
-    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 21_450, plan: 18_500 },
+    { name: 'README.md: words', is: countWords(['README.md']), most: 1_600 },
+    { name: 'README, docs/, deploy/: words', is: countWords(PAGES), most: 18_520, plan: 18_500 },
   ];
 }
 
