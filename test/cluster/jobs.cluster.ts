@@ -175,7 +175,7 @@ export function runJobsScenarios(): void {
   }
 
   runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
-    const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', { only: namespace.name });
+    const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', { only: [namespace.name] });
     // Long enough for both to have scraped it.
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '30000' } }));
     const pod = await proveFinal(namespace);

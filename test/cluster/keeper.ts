@@ -30,7 +30,7 @@ export async function openKeeper(own: Namespace, covered: readonly string[]): Pr
   const keeperTargets = `http://${name}.${own.name}.svc:9471/targets`;
   return {
     name,
-    prometheus: await startClusterPrometheus(cluster, monitoring, { keeperTargets }),
+    prometheus: await startClusterPrometheus(cluster, monitoring, { only: [own.name, ...covered], keeperTargets }),
     helm: (verb, ...args) =>
       runHelmIn(own.name, verb, release, ...(verb === 'upgrade' ? [CHART, '--reuse-values'] : []), ...args),
   };

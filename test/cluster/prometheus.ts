@@ -29,8 +29,8 @@ export type ClusterPrometheus = {
 /** One sample, with the time of its scrape (epoch seconds). */
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
-/** What one is for: pods of all namespaces or of one only, and the pages of a keeper, whose targets are at this URL. */
-type Scope = { readonly only?: string; readonly keeperTargets?: string };
+/** What one is for: pods of all namespaces or of these only, and the pages of a keeper, whose targets are at this URL. */
+type Scope = { readonly only?: readonly string[]; readonly keeperTargets?: string };
 
 /** Starts it in its own namespace, and waits until it answers. */
 export async function startClusterPrometheus(
@@ -129,7 +129,7 @@ function configText({ only, keeperTargets }: Scope): string {
   const setting = (label: string) => ({ source_labels: [annotation], regex: '(.+)', target_label: label });
   const jobs = [...shipped, BY_ANNOTATIONS].map((job: { job_name: string; relabel_configs: readonly object[] }) => ({
     ...job,
-    ...(only === undefined ? {} : { kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [only] } }] }),
+    ...(only === undefined ? {} : { kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: only } }] }),
     ...(keeperTargets === undefined || job.job_name !== FRONT_JOB
       ? {}
       : { http_sd_configs: [{ url: keeperTargets, refresh_interval: INTERVAL }] }),
