@@ -89,7 +89,8 @@ async function measureFor({ request }: Exchange, body: AnswerBody): Promise<numb
 /** Of a piece that is not waited for. */
 const COPIED_MAX_BYTES = 64 * 1024;
 
-const ACKNOWLEDGED_POLL_MS = 20;
+/** Waits for a client's kernel, each twice as long as the one before. */
+const ACKNOWLEDGED_POLL_MS = { first: 20, most: 320 };
 
 /** Null: no pieces, no declared length. @throws where the answer cannot be handed over whole */
 async function send(
@@ -167,13 +168,17 @@ async function untilAcknowledged(
   // Before the listeners that end our side too.
   socket.prependOnceListener('end', onEnd);
   connection.blockedSinceMs = clock.nowMs();
-  while (hasTaken === null) {
+  for (
+    let pollMs = ACKNOWLEDGED_POLL_MS.first;
+    hasTaken === null;
+    pollMs = Math.min(2 * pollMs, ACKNOWLEDGED_POLL_MS.most)
+  ) {
     const leftBytes = readUnacknowledged(ports);
     // Node ends a connection that is not to be kept; any other end has been asked for here.
     const isCut = gone.aborted && gone.reason !== CONNECTION_CLOSED;
     if (leftBytes <= END_BYTES) hasTaken = true;
     else if (leftBytes === Number.POSITIVE_INFINITY || isCut || clock.nowMs() >= untilMs) hasTaken = false;
-    else await new Promise<void>((resolve) => clock.after(ACKNOWLEDGED_POLL_MS, resolve));
+    else await new Promise<void>((resolve) => clock.after(pollMs, resolve));
   }
   socket.off('end', onEnd);
   connection.blockedSinceMs = null;

@@ -1,6 +1,7 @@
 // What the keeper answers at its two ports: hand-overs of pods at one, what Prometheus asks for at the other.
 // On the front's server, and by its rule of who a scraper is. Never trusts a client.
 
+import { readUnacknowledged } from '../base/procfs.ts';
 import { type Clock, waitUnless, waitWithin } from '../base/waits.ts';
 import { type KeepLimits, type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
 import type { LogEntry } from '../decide/messages.ts';
@@ -156,7 +157,9 @@ export function openServeServer(
       const { contentType, sizeBytes } = page.kept.formats[index] as PageFormat;
       const read = () => page.read(index);
       const gzip = { read, sizeBytes: page.packed[index]?.packedBytes ?? 0 };
-      const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive: true };
+      // Most clients keep the connection: what follows on it is cheaper evidence.
+      const mustArrive = !exchange.response.shouldKeepAlive;
+      const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive };
       const isWhole = await sendBody(exchange, body);
       const deadlineMs = readScrapeDeadline(request.headers['x-prometheus-scrape-timeout-seconds']?.toString());
       if (!isWhole || scraper === null || clock.nowMs() - startedAtMs >= deadlineMs) return;
@@ -167,11 +170,12 @@ export function openServeServer(
     }
   }
 
-  /** Whether the client has read what its kernel has: it would hang up at its time-out, or a little later. */
+  /** Whether the client has read it all: it would hang up at its time-out, or a little later. */
   async function waitUntilRead({ connection, response }: Exchange, timeoutMs: number): Promise<boolean> {
     if (timeoutMs === Number.POSITIVE_INFINITY || !response.shouldKeepAlive) return true;
     const follow = (end: (isRead: boolean) => void) => onNextRequest.set(connection, () => end(true));
-    return waitWithin({ timeoutMs, signal: connection.gone, clock }, (why) => why !== CONNECTION_CLOSED, follow);
+    const hasArrived = (why: string) => why !== CONNECTION_CLOSED && readUnacknowledged(connection.socket) === 0;
+    return waitWithin({ timeoutMs, signal: connection.gone, clock }, hasArrived, follow);
   }
 
   return serving;
