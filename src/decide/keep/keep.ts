@@ -202,12 +202,7 @@ function findBurst(share: Share | undefined, nowMs: number): number {
 const KEYS = ['pagesCount', 'sizeBytes', 'plainBytes', 'headBytes'] as const;
 
 function replace(now: Taken, from: Taken = NOTHING_TAKEN, to: Taken = NOTHING_TAKEN): Taken {
-  return {
-    pagesCount: now.pagesCount - from.pagesCount + to.pagesCount,
-    sizeBytes: now.sizeBytes - from.sizeBytes + to.sizeBytes,
-    plainBytes: now.plainBytes - from.plainBytes + to.plainBytes,
-    headBytes: now.headBytes - from.headBytes + to.headBytes,
-  };
+  return Object.fromEntries(KEYS.map((key) => [key, now[key] - from[key] + to[key]])) as Taken;
 }
 
 /** Every reason not to take a hand-over: its status, and what the pod's log shows. The pod then holds. */
