@@ -57,8 +57,11 @@ export function mergeReadings(
 ): readonly ThresholdReading[] {
   return newer.map((reading, index) => {
     const before = older[index] ?? reading;
-    // What a page has that is like the name, it may not have any more when main has gone.
-    return reading.kind !== 'none' || (before.kind === 'none' && reading.nearest !== undefined) ? reading : before;
+    if (reading.kind !== 'none') return reading;
+    if (before.kind !== 'none') return before;
+    // What a page has that is like the name, it may not have any more when main has gone: three of two pages.
+    const nearest = [...new Set([...(reading.nearest ?? []), ...(before.nearest ?? [])])];
+    return nearest.length === 0 ? reading : { kind: 'none', nearest: nearest.slice(0, 6) };
   });
 }
 

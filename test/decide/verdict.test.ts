@@ -59,7 +59,7 @@ test('judgeNumbers() has what may be meant, as it was when a page had something 
   const near: ThresholdReading = { kind: 'none', nearest: ['aa'] };
   const nearer: ThresholdReading = { kind: 'none', nearest: ['ab'] };
   for (const [older, newer, expected] of [
-    [near, nearer, ['ab']],
+    [near, nearer, ['ab', 'aa']],
     [near, NONE, ['aa']],
     [NONE, near, ['aa']],
     [{ kind: 'several', nearest: ['{}'] } as const, near, ['{}']],
