@@ -50,25 +50,19 @@ export type Verdict =
   /** The run was cut short: its numbers are not those of a whole run. */
   | { readonly kind: 'notJudged'; readonly by: 'a signal' | 'a second signal' | 'LASTSCRAPE_RUN_TIMEOUT' };
 
-/** Of each entry the newer reading, unless it says nothing. */
-export function mergeReadings(
-  older: readonly ThresholdReading[],
-  newer: readonly ThresholdReading[],
-): readonly ThresholdReading[] {
-  return newer.map((reading, index) => {
-    const before = older[index] ?? reading;
-    if (reading.kind !== 'none') return reading;
-    if (before.kind !== 'none') return before;
-    // What a page has that is like the name, it may not have any more when main has gone: three of two pages.
-    const nearest = [...new Set([...(reading.nearest ?? []), ...(before.nearest ?? [])])];
-    return nearest.length === 0 ? reading : { kind: 'none', nearest: nearest.slice(0, 6) };
-  });
+/** Of one entry the newer reading, unless it says nothing. */
+export function mergeReading<Reading extends ThresholdReading>(older: Reading, newer: Reading): Reading {
+  if (newer.kind !== 'none') return newer;
+  if (older.kind !== 'none') return older;
+  // What a page has that is like the name, it may not have any more when main has gone: three of two pages.
+  const nearest = [...new Set([...(newer.nearest ?? []), ...(older.nearest ?? [])])];
+  return nearest.length === 0 ? newer : { ...newer, nearest: nearest.slice(0, 6) };
 }
 
 /** The numbers after newer readings; none of them: they stay as they are. */
 export function takeReadings(numbers: JudgedNumbers, newer: readonly ThresholdReading[]): JudgedNumbers {
   if (newer.length === 0) return numbers;
-  const readings = mergeReadings(numbers.readings, newer);
+  const readings = newer.map((reading, index) => mergeReading(numbers.readings[index] ?? reading, reading));
   const isNonZero = (reading: ThresholdReading) => reading.kind === 'value' && reading.value !== 0;
   const wereNonZero = readings.map((reading, index) => numbers.wereNonZero[index] === true || isNonZero(reading));
   return { ...numbers, readings, wereNonZero };

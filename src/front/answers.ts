@@ -86,7 +86,7 @@ export function openAnswers(
       return serveLast(accept, kept.result, `the answer of the source cannot be kept: ${kept.why}`);
     }
     const { snapshot } = kept;
-    return serveSnapshot(snapshot, snapshot.hasVanished ? 'joined' : 'live', false, isSourceUp);
+    return serveSnapshot(snapshot, snapshot.vanishedAtMs.size > 0 ? 'joined' : 'live', false, isSourceUp);
   }
 
   /** A page that was asked for, and that this scraper has not had: another program may answer by now. */

@@ -205,7 +205,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
       else {
         const aside = fate.aside.map(async (page) => ({ ...page, store: await page.store.newest() }));
         if (aside.length > 0) change({ calls: replacePages(known.calls, await Promise.all(aside)) });
-        if (fate.kind === 'older') await store.takeOlder(body, readAt.atMs, fate.isLiving ? 'living' : findMoment());
+        if (fate.kind === 'older') await store.takeOlder(body, readAt, fate.isLiving ? 'living' : findMoment());
         const snapshot = await (fate.kind === 'older' ? store.newest() : store.keep(body, readAt, fate.kind));
         return snapshot === null ? TOO_LARGE : { kind: 'kept', snapshot };
       }

@@ -12,8 +12,8 @@ export type Snapshot = {
   readonly body: Body;
   /** When its newest read began. */
   readonly readAt: Moment;
-  /** It has families that the newest answer has no sample of. */
-  readonly hasVanished: boolean;
+  /** When each family was read that the newest answer has no sample of. */
+  readonly vanishedAtMs: ReadonlyMap<string, number>;
   /** When the oldest of them was read; without any `readAt`. */
   readonly oldestAtMs: number;
 };
@@ -31,18 +31,13 @@ export type SnapshotStore = {
   /**
    * Takes what a body has that was read earlier and has ended later: it has vanished from the newest since.
    */
-  readonly takeOlder: (older: Body, readAtMs: number, now: 'living' | Moment) => Promise<void>;
+  readonly takeOlder: (older: Body, readAt: Moment, now: 'living' | Moment) => Promise<void>;
   /** Joins what has vanished shortly before `atMs` with the newest, or forgets it. */
   readonly takeVanished: (fate: VanishedFate, atMs: number) => Promise<void>;
 };
 
 /** Families that a renewed body had no longer, when that was seen, and they alone as they were last read. */
-type Vanished = {
-  readonly families: ReadonlySet<string>;
-  readonly seenAtMs: number;
-  readonly body: Body;
-  readonly readAtMs: number;
-};
+type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly last: Snapshot };
 
 /** Where a body ends: its families, and the count of lines of the last. */
 type Extent = { readonly families: ReadonlySet<string>; readonly lastCount: number };
@@ -78,53 +73,44 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     short = null;
     if (how === 'joined') await restore(readAt.atMs);
     // A source without news gives the same body: joining 20 MB takes half a second of a processor.
-    if (current !== null && body.page === given?.page && (how === 'joined' || !current.hasVanished)) {
-      current = { ...current, readAt, ...(!current.hasVanished && { oldestAtMs: readAt.atMs }) };
+    if (current !== null && body.page === given?.page && (how === 'joined' || current.vanishedAtMs.size === 0)) {
+      current = buildSnapshot(current.body, readAt, current.vanishedAtMs);
       return current;
     }
-    if (how === 'renewed') await rememberVanished(body, readAt.atMs);
-    const old = how === 'joined' ? current : null;
-    const lacking = old === null ? NONE : await findLacking(old.body, body);
-    const hasVanished = old !== null && lacking.size > 0;
-    const joined = hasVanished ? await joinBodies(body, old.body, lacking) : body;
-    if (joined === null) return null;
-    given = body;
-    current = { body: joined, readAt, hasVanished, oldestAtMs: hasVanished ? old.oldestAtMs : readAt.atMs };
-    return current;
+    const next = buildSnapshot(body, readAt);
+    if (how === 'renewed') await rememberVanished(next);
+    const joined = how === 'joined' && current !== null ? await join(next, current) : next;
+    if (joined !== null) [current, given] = [joined, body];
+    return joined;
   }
   /** Of an older body no more is kept than what the next one lacks: 30 MB must fit into 64 MiB. */
-  async function rememberVanished(body: Body, atMs: number): Promise<void> {
+  async function rememberVanished(next: Snapshot): Promise<void> {
+    const { atMs } = next.readAt;
     // What was joined for an end that was none vanishes again.
-    const before = given !== null && current?.hasVanished ? current.body : given;
-    const lacking = before === null ? NONE : await findLacking(before, body);
-    const present = await body.families();
+    const before = given === null ? null : current;
+    const lacking = before === null ? NONE : await findNewer(next, before);
+    const present = await next.body.families();
     vanished = vanished.filter(
       ({ families, seenAtMs }) =>
         atMs - seenAtMs <= vanishedKeptMs && [...families].some((each) => !present.has(each) && !lacking.has(each)),
     );
-    if (before === null || lacking.size === 0) return;
-    const rest = await copyFamilies(before, lacking);
-    const readAtMs = current?.oldestAtMs ?? atMs;
-    vanished = [{ families: lacking, seenAtMs: atMs, body: rest, readAtMs }, ...vanished];
+    if (before !== null) await remember(before, lacking, atMs);
   }
-  async function takeOlder(older: Body, readAtMs: number, now: 'living' | Moment): Promise<void> {
+  async function remember(last: Snapshot, families: ReadonlySet<string>, seenAtMs: number): Promise<void> {
+    if (families.size === 0) return;
+    const body = await copyFamilies(last.body, families);
+    vanished = [{ families, seenAtMs, last: { ...last, body } }, ...vanished];
+  }
+  async function takeOlder(body: Body, readAt: Moment, now: 'living' | Moment): Promise<void> {
     if (current === null) return;
-    const lacking = await findLacking(older, current.body);
-    if (lacking.size === 0) return;
-    const rest = await copyFamilies(older, lacking);
-    vanished = [...vanished, { families: lacking, seenAtMs: current.readAt.atMs, body: rest, readAtMs }];
+    const older = buildSnapshot(body, readAt);
+    await remember(older, await findNewer(current, older), current.readAt.atMs);
     if (now !== 'living') await restore(now.atMs);
   }
   async function restore(atMs: number): Promise<void> {
     const recent = vanished.filter(({ seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs);
     vanished = [];
-    for (const { body: rest, readAtMs } of recent) {
-      const { body, readAt, oldestAtMs } = current as Snapshot;
-      const lacking = await findLacking(rest, body);
-      const joined = lacking.size === 0 ? null : await joinBodies(body, rest, lacking);
-      if (joined !== null)
-        current = { body: joined, readAt, hasVanished: true, oldestAtMs: Math.min(oldestAtMs, readAtMs) };
-    }
+    for (const { last } of recent) if (current !== null) current = (await join(current, last)) ?? current;
   }
   function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const done = last.then(work);
@@ -161,11 +147,33 @@ function nameSamples(family: string): string {
   return family.replace(/_(?:created|info|total)$/, '');
 }
 
-/** None where the types differ: such bodies cannot be joined. */
-async function findLacking(before: Body, now: Body): Promise<ReadonlySet<string>> {
-  if (before.type.contentType !== now.type.contentType) return NONE;
+function buildSnapshot(body: Body, readAt: Moment, vanishedAtMs: Snapshot['vanishedAtMs'] = new Map()): Snapshot {
+  const oldestAtMs = [...vanishedAtMs.values()].reduce((oldest, atMs) => Math.min(oldest, atMs), readAt.atMs);
+  return { body, readAt, vanishedAtMs, oldestAtMs };
+}
+
+/** When a family of a snapshot was read. */
+function findReadMs({ vanishedAtMs, readAt }: Snapshot, family: string): number {
+  return vanishedAtMs.get(family) ?? readAt.atMs;
+}
+
+/** What the other one has that a snapshot lacks, or has of an earlier read. */
+async function findNewer(to: Snapshot, other: Snapshot): Promise<ReadonlySet<string>> {
+  // Bodies of different types cannot be joined.
+  if (other.body.type.contentType !== to.body.type.contentType) return NONE;
   // One after the other: each unpacks its body.
-  return findMissing(await before.families(), await now.families());
+  const families = await other.body.families();
+  const present = await to.body.families();
+  const isNewer = (family: string) => !present.has(family) || findReadMs(other, family) > findReadMs(to, family);
+  return new Set([...families].filter(isNewer));
+}
+
+/** The snapshot with what the other one has that it lacks, or has of an earlier read; null: too large. */
+async function join(to: Snapshot, other: Snapshot): Promise<Snapshot | null> {
+  const newer = await findNewer(to, other);
+  const body = newer.size === 0 ? to.body : await joinBodies(to.body, other.body, newer);
+  const readMs = [...newer].map((family) => [family, findReadMs(other, family)] as const);
+  return body && buildSnapshot(body, to.readAt, new Map([...to.vanishedAtMs, ...readMs]));
 }
 
 function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): ReadonlySet<string> {

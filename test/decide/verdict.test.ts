@@ -8,7 +8,7 @@ import {
   findAlwaysZero,
   findOddLimit,
   judgeNumbers,
-  mergeReadings,
+  mergeReading,
   NO_NUMBERS,
   UNSEEN,
 } from '../../src/decide/verdict.ts';
@@ -64,7 +64,7 @@ test('judgeNumbers() has what may be meant, as it was when a page had something 
     [NONE, near, ['aa']],
     [{ kind: 'several', nearest: ['{}'] } as const, near, ['{}']],
   ] as const) {
-    const readings = mergeReadings([older], [newer]);
+    const readings = [mergeReading<ThresholdReading>(older, newer)];
     const verdict = judgeNumbers([threshold('>', 1)], { ...NO_NUMBERS, readings });
     assert.deepEqual(verdict?.kind === 'failed' && verdict.failed[0]?.nearest, expected);
   }

@@ -27,7 +27,7 @@ test('keep() joins a body once, however often it is given; it is as new as the n
   assert.equal(await readText(joined), 'a 1\nb 1\n');
   const again = await store.keep(down, at(3), 'joined');
   assert.equal(again?.body, joined?.body);
-  assert.deepEqual([again?.readAt, again?.hasVanished, again?.oldestAtMs], [at(3), true, 1]);
+  assert.deepEqual([again?.readAt, again?.vanishedAtMs, again?.oldestAtMs], [at(3), new Map([['b', 1]]), 1]);
   assert.equal(await store.newest(), again);
 });
 
@@ -93,8 +93,8 @@ test('takeVanished() joins again what vanished in the last 5 s, as it last was, 
   assert.equal(await readText(await store.newest()), 'back 6\na 6\ntwice 5\n', 'old went 5.1 s ago');
   await store.takeVanished('restored', 6_000);
   assert.equal(await readText(await store.newest()), 'back 6\na 6\ntwice 5\n');
-  const { hasVanished, oldestAtMs } = (await store.newest()) ?? assert.fail();
-  assert.deepEqual([hasVanished, oldestAtMs], [true, 3_000]);
+  const { vanishedAtMs, oldestAtMs } = (await store.newest()) ?? assert.fail();
+  assert.deepEqual([vanishedAtMs, oldestAtMs], [new Map([['twice', 3_000]]), 3_000]);
 });
 
 test('takeOlder() keeps what only a slow answer had, which a younger read has overtaken', async () => {
@@ -104,14 +104,29 @@ test('takeOlder() keeps what only a slow answer had, which a younger read has ov
   ] as const) {
     const store = openSnapshotStore(5_000);
     await store.keep(makeBody('a 2\n'), at(3_000), 'renewed');
-    await store.takeOlder(makeBody('a 1\nb 1\n'), 0, 'living');
+    await store.takeOlder(makeBody('a 1\nb 1\n'), at(0), 'living');
     assert.equal(await readText(await store.newest()), 'a 2\n');
     await store.takeVanished('restored', endedAtMs);
     assert.equal(await readText(await store.newest()), expected);
   }
   const ended = openSnapshotStore(5_000);
   await ended.keep(makeBody('a 2\n'), at(3_000), 'joined');
-  await ended.takeOlder(makeBody('a 1\nb 1\n'), 2_000, at(4_000));
+  await ended.takeOlder(makeBody('a 1\nb 1\n'), at(2_000), at(4_000));
   assert.equal(await readText(await ended.newest()), 'a 2\nb 1\n');
   assert.equal((await ended.newest())?.oldestAtMs, 2_000);
+});
+
+test('takeOlder() has newer numbers than a page before both: whichever is known first, the newest is served', async () => {
+  for (const endedAtMs of [4_500, 5_500]) {
+    const store = openSnapshotStore(5_000);
+    await store.keep(makeBody('a 1\nb 1\nc 1\n'), at(0), 'renewed');
+    await store.keep(makeBody('a 3\n'), at(3_000), 'renewed');
+    if (endedAtMs < 5_000) await store.takeVanished('restored', endedAtMs);
+    await store.takeOlder(makeBody('a 2\nb 2\n'), at(2_000), endedAtMs < 5_000 ? at(5_000) : 'living');
+    if (endedAtMs > 5_000) await store.takeVanished('restored', endedAtMs);
+    const { body, vanishedAtMs, oldestAtMs } = (await store.newest()) ?? assert.fail();
+    const lines = String(await readPieces(body.read())).split('\n');
+    assert.deepEqual(lines.toSorted(), ['', 'a 3', 'b 2', 'c 1'], `the end was known at ${endedAtMs}`);
+    assert.deepEqual([vanishedAtMs.get('b'), vanishedAtMs.get('c'), oldestAtMs], [2_000, 0, 0]);
+  }
 });

@@ -108,7 +108,7 @@ export function takeWhole<Store, Put>(
   answer: WholeAnswer,
   means: { readonly nowMs: number; readonly open: (from?: Store) => Store },
 ): Step<Store, Put, Fate<Store>> {
-  const { accept, exporter, readAtMs } = answer;
+  const { accept, readAtMs } = answer;
   const isLiving = before.source.view.main === 'living';
   // After main's end a page begins only if no family is missing that scrapers would get without it.
   const other = isLiving ? null : findPage(before.pages, accept);
@@ -119,7 +119,7 @@ export function takeWhole<Store, Put>(
   const opened = { ...before, pages };
   if (page !== null && answer.isShort === undefined) return { known: opened, fate: { kind: 'findShort', page } };
   if (page !== null && isOlder(pages, page, readAtMs)) {
-    const source = exporter.kind === 'answered' ? takeOlderAnswer(before.source, exporter) : before.source;
+    const source = takeOlderAnswer(before.source, answer);
     return { known: { ...opened, source }, fate: { kind: 'older', page, isLiving, aside: [] } };
   }
   const judged = { ...answer, isShort: page === null || answer.isShort === true };

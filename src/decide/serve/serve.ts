@@ -3,7 +3,7 @@
 
 import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from '../model.ts';
 import type { State } from '../state.ts';
-import { advanceContinuity, type Continuity, mergeReadings, UNSEEN } from '../verdict.ts';
+import { advanceContinuity, type Continuity, mergeReading, UNSEEN } from '../verdict.ts';
 
 /** Main, as far as it is known. */
 export type MainView = {
@@ -57,7 +57,7 @@ export type SourceState = {
   /** When the program began, by the newest page that says so; null: none did. */
   readonly startSeconds: number | null;
   /** What is judged: of all answers kept since main was first alive; before that, of the newest. */
-  readonly thresholds: readonly ThresholdReading[];
+  readonly thresholds: readonly (ThresholdReading & { readonly readAtMs: number })[];
 };
 
 /** A whole, readable answer. */
@@ -142,9 +142,9 @@ export function takeAnswer(
 
 function judgeAnswer(
   state: SourceState,
-  { readAtMs, exporter: shown, metrics, isShort = false }: SourceAnswer,
+  answer: Omit<SourceAnswer, 'startSeconds'>,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
-  const { view } = state;
+  const { readAtMs, exporter: shown, metrics, isShort = false } = answer;
   const answeredAtMs = Math.max(readAtMs, state.answeredAtMs ?? readAtMs);
   // Of two reads at a time, each of another format, the younger one may end first: its numbers are newer.
   const exporter = readAtMs < answeredAtMs ? ({ kind: 'none' } as const) : shown;
@@ -154,11 +154,9 @@ function judgeAnswer(
   // Of two reads at a time the older one may end last: its counter is lower, and has not fallen.
   const { finishedCount } = state.continuity.isRefused ? continuity : state.continuity;
   if (isShort) return { state: { ...state, continuity: { ...continuity, finishedCount } }, becomes: 'provisional' };
-  const newer = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
-  const thresholds =
-    newer.length === 0 ? state.thresholds : mergeReadings(view.wasAlive ? state.thresholds : [], newer);
   // After a refusal another program answers, which has not called.
   const calledAtMs = state.continuity.isRefused ? null : state.calledAtMs;
+  const thresholds = takeThresholds(state, answer);
   const next = { ...state, continuity, answeredAtMs, calledAtMs: calledAtMs ?? null, thresholds };
   if (isEnd) return { state: next, becomes: 'joined' };
   // Once the numbers of a restarted exporter are kept, the next ones are no restart.
@@ -171,15 +169,22 @@ export function takeLastCall(state: SourceState, calledAtMs: number): SourceStat
 }
 
 /** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */
-export function takeOlderAnswer(
-  state: SourceState,
-  { thresholds = [] }: { readonly thresholds?: SourceState['thresholds'] },
-): SourceState {
-  if (!state.view.wasAlive || thresholds.length === 0 || state.continuity.isLost) return state;
-  return {
-    ...state,
-    thresholds: mergeReadings(thresholds, state.thresholds.length === 0 ? thresholds : state.thresholds),
-  };
+export function takeOlderAnswer(state: SourceState, answer: SourceAnswer): SourceState {
+  return state.continuity.isLost ? state : { ...state, thresholds: takeThresholds(state, answer) };
+}
+
+/** Of two reads at a time the older one may end last: of each entry the newest page that has it is judged. */
+function takeThresholds(
+  { view: { wasAlive }, answeredAtMs, thresholds }: SourceState,
+  { readAtMs, exporter }: Pick<SourceAnswer, 'readAtMs' | 'exporter'>,
+): SourceState['thresholds'] {
+  const readings = exporter.kind === 'answered' ? (exporter.thresholds ?? []) : [];
+  if (readings.length === 0 || (!wasAlive && readAtMs < (answeredAtMs ?? readAtMs))) return thresholds;
+  return readings.map((reading, index) => {
+    const now = { ...reading, readAtMs };
+    const known = (wasAlive && thresholds[index]) || now;
+    return known.readAtMs > readAtMs ? mergeReading(now, known) : mergeReading(known, now);
+  });
 }
 
 function isEndSeen({ kind, view }: SourceState, metrics: SourceAnswer['metrics']): boolean {
@@ -233,5 +238,6 @@ export function observeSource(
   inFlightCount: number,
 ): FrontObservation {
   const called = calledAtMs !== null && { calledAtMs };
-  return { answeredAtMs, inFlightCount, ...called, ...(thresholds.length > 0 && { thresholds }) };
+  const readings = thresholds.map(({ readAtMs, ...reading }) => reading);
+  return { answeredAtMs, inFlightCount, ...called, ...(readings.length > 0 && { thresholds: readings }) };
 }

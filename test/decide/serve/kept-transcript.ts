@@ -37,11 +37,14 @@ export function playKept(text: string): string {
     if (!line.startsWith(' ')) out.push(line);
     if (!line.startsWith('>')) continue;
     const [, at = '', what = '', ...words] = line.split(/\s+/);
+    const earlier = known;
     const before = namePages(known);
     const played = playLine(known, what, words, readMs(at));
     ({ known } = played);
     const now = namePages(known);
+    const judged = nameJudged(known);
     out.push(...played.lines.map((each) => `    ${each}`));
+    if (judged !== nameJudged(earlier)) out.push(`    judged: ${judged}`);
     if (now !== before) out.push(`    pages: ${now}`);
   }
   return out.join('\n');
@@ -81,11 +84,15 @@ function readAnswer(accept: string, fields: Fields, nowMs: number) {
   const number = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
   const finishedCount = number('count');
   const scrapes = finishedCount === null ? null : { finishedCount, inFlightCount: 1 };
+  const judged = number('judge');
+  const thresholds = fields.has('judge')
+    ? [Number.isNaN(judged) ? ({ kind: 'none' } as const) : ({ kind: 'value', value: Number(judged) } as const)]
+    : [];
   return {
     accept,
     body: { sizeBytes: (number('mb') ?? 1) * 1e6, type: { format, contentType: format } },
     readAtMs: readMs(fields.get('began') ?? `${nowMs / 1_000}s`),
-    exporter: { kind: 'answered', scrapes, totals: { requests: null, failures: null, users: null } },
+    exporter: { kind: 'answered', scrapes, thresholds, totals: { requests: null, failures: null, users: null } },
     metrics: fields.has('up') ? [number('up')] : [],
     startSeconds: number('start'),
     ...(!fields.has('cut') && { isShort: false }),
@@ -119,6 +126,10 @@ function describe({ known, fate, log }: Step<string, string, Fate<string>>): Pla
   const put = fate.aside.map(({ accept }) => `put ${nameAccept(accept)} aside: it is owed`);
   const calls = put.length > 0 ? replacePages(known.calls, fate.aside) : known.calls;
   return { known: { ...known, calls }, lines: [...put, `${fate.kind === 'renewed' ? 'renew' : 'join'} ${page}`] };
+}
+
+function nameJudged({ source: { thresholds } }: KnownHere): string {
+  return thresholds.map((each) => (each.kind === 'value' ? each.value : each.kind)).join();
 }
 
 function namePages({ pages }: KnownHere): string {

@@ -17,7 +17,6 @@ import {
   type SourceState,
   takeAnswer,
   takeLastCall,
-  takeOlderAnswer,
   takeRefusal,
   takeView,
   viewMain,
@@ -179,7 +178,7 @@ test('takeAnswer() takes nothing back by an answer whose read began before anoth
   const ended = takeView(beginSource('program'), VIEWS_OF_MAIN.ended);
   const older = take(take(ended, 5, 7).state, 2, 6);
   assert.deepEqual([older.becomes, older.state.answeredAtMs], ['joined', 5]);
-  assert.deepEqual(older.state.thresholds, [{ kind: 'value', value: 5 }]);
+  assert.deepEqual(older.state.thresholds, [{ kind: 'value', value: 5, readAtMs: 5 }]);
   assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
 });
 
@@ -238,16 +237,4 @@ test("isLastReadDue() of pushes, and where the page to push is from before main'
   assert.equal(isLastReadDue(state, false, 4), false);
   assert.equal(isDue(null, { kind: 'pushes' }), true);
   assert.equal(isDue(4, { kind: 'exporter', answeredAtMs: 4 }), true, 'without a front');
-});
-
-test('takeOlderAnswer() fills in what the younger answer had no sample of, once main was alive', () => {
-  const value = (number: number) => ({ kind: 'value', value: number }) as const;
-  const none = { kind: 'none' } as const;
-  const older = { thresholds: [value(1), value(2)] };
-  const state = { ...beginSource('program'), thresholds: [none, value(3)] };
-  assert.equal(takeOlderAnswer(state, older), state);
-  const alive = takeView(state, { main: 'living', wasAlive: true, endedAtMs: null });
-  assert.deepEqual(takeOlderAnswer(alive, older).thresholds, [value(1), value(3)]);
-  assert.deepEqual(takeOlderAnswer({ ...alive, thresholds: [] }, older).thresholds, older.thresholds);
-  assert.equal(takeOlderAnswer(alive, {}), alive);
 });
