@@ -1,9 +1,9 @@
 // The front: stands before the exporter, passes on what it shows, and keeps the last of it. Never decides
 // what a scrape gets: decide/serve/serve.ts does.
 
-import { callAfter, runWithin } from '../base/waits.ts';
+import { callAfter } from '../base/waits.ts';
 import type { FrontObservation } from '../decide/model.ts';
-import { LAST_WAIT_MS, SHORT_READ_MS } from '../decide/run/pace.ts';
+import { LAST_WAIT_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import { findLastPage, toMissesSeconds } from '../decide/serve/last-page.ts';
 import {
@@ -82,7 +82,7 @@ export async function openFront(
   parts: FrontParts,
   open: typeof openServer<FrontAnswer> = openServer,
 ): Promise<OpenedFront> {
-  const { clock, isPushed = false } = parts;
+  const { clock } = parts;
   const scrapers = openScrapers(parts);
   const opening = await openKeptSource(parts, scrapers.findTakenAtMs);
   if (opening.kind === 'failed') return { ...opening, variable: 'LASTSCRAPE_METRICS_URL' };
@@ -150,8 +150,7 @@ export async function openFront(
         server.retire();
         // What was pushed since the last poll is in the snapshot too, and nothing comes after it.
         if (kind === 'pushes') await source.close();
-        if (source.isLastReadDue(isPushed))
-          await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (signal) => reads.observe(signal, 'last'));
+        await reads.readLast();
         await reads.close();
       },
       async close() {
@@ -227,6 +226,7 @@ async function openKeptSource(parts: FrontParts, takenAtMs: () => number) {
     pollMs: parts.pollMs,
     metricNames: findEndMetrics(parts),
     isTextWanted: metricNames.length > 0 || selectors.length > 0 || isPushed,
+    isPushed,
     log,
     findMoment() {
       const atMs = clock.nowMs();

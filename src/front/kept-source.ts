@@ -93,7 +93,7 @@ export type KeptPages = {
   readonly keepLiving: (livingIds: readonly number[]) => void;
   /** What polls ask for, one after the other. */
   readonly wanted: () => readonly Wanted[];
-  readonly isLastReadDue: (isPushed: boolean) => boolean;
+  readonly isLastReadDue: () => boolean;
   /** The Accept of each page that is kept. */
   readonly kept: () => readonly string[];
   /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
@@ -107,6 +107,7 @@ export type KeepParts = {
   readonly pollMs: number;
   /** The numbers of the text are needed, whatever scrapers ask for. */
   readonly isTextWanted: boolean;
+  readonly isPushed: boolean;
   readonly log: (entry: LogEntry) => void;
   /** The metrics that are 0 once main has ended. */
   readonly metricNames: readonly string[];
@@ -158,10 +159,11 @@ export function openKeptExporter(
   const source = openHttpSource(url, metricNames, selectors, { isForServing: false, ...options });
   // A push is made of text.
   const text = { ...source, takesAccept: false };
-  return keepSource(text, { kind: 'exporter', isTextWanted: true, metricNames, ...parts });
+  return keepSource(text, { kind: 'exporter', isTextWanted: true, isPushed: true, metricNames, ...parts });
 }
 
-function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metricNames, findMoment }: KeepParts) {
+function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, metricNames, ...parts }: KeepParts) {
+  const { pollMs, findMoment } = parts;
   const begun = beginPages<SnapshotStore>(isTextWanted, hasFormats);
   let known: Known<SnapshotStore, Snapshot | null> = {
     source: beginSource(kind),
@@ -241,7 +243,7 @@ function openPages(hasFormats: boolean, { kind, pollMs, isTextWanted, log, metri
     },
     keepLiving: (livingIds) => change({ calls: keepLiving(known.calls, livingIds) }),
     wanted: () => listWanted(known.pages, nowMs(), isLiving()),
-    isLastReadDue: (isPushed) => isLastReadDue(known.source, isPushed, findPage(known.pages)?.readAtMs ?? null),
+    isLastReadDue: () => isLastReadDue(known.source, isPushed, findPage(known.pages)?.readAtMs ?? null),
     kept: () => listKept(known.pages).map(({ accept }) => accept),
     newest,
   };

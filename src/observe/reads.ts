@@ -1,7 +1,8 @@
 // Reads the source as decide/serve/reads.ts says, with a front or without: hands each answer to those who
 // share its read, and keeps no rule of its own.
 
-import { type Clock, callAfter, onLimit, waitFor } from '../base/waits.ts';
+import { type Clock, callAfter, onLimit, runWithin, waitFor } from '../base/waits.ts';
+import { SHORT_READ_MS } from '../decide/run/pace.ts';
 import type { Wanted } from '../decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import {
@@ -18,7 +19,7 @@ import {
 } from '../decide/serve/reads.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { ExporterReading } from './condition-kind.ts';
-import { type Exporter, NOT_READ } from './exporter.ts';
+import { NOT_READ } from './exporter.ts';
 import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
 
 /** Asks for a read that begins from now on. */
@@ -45,6 +46,8 @@ export type SharedRead<SomeAnswer extends BegunRead> = {
 type ReadSource<SomeAnswer extends BegunRead> = {
   readonly read: (signal: AbortSignal, accept?: string) => SourceRead<SomeAnswer>;
   readonly close: () => Promise<void>;
+  /** What is kept may lack what main had last. Default: nothing is kept. */
+  readonly isLastReadDue?: () => boolean;
 };
 
 /** What reads go by. */
@@ -68,6 +71,8 @@ export type Reads<SomeAnswer extends BegunRead> = {
   readonly read: (request: ScrapeRead) => SharedRead<SomeAnswer>;
   /** The newest reading since the last call, for an observation with this need. Default: `own`. */
   readonly observe: (signal: AbortSignal, need?: ObservationNeed) => Promise<ExporterReading>;
+  /** Reads what main had last if that is due, before it is pushed or the front closes: 1 s at most. */
+  readonly readLast: () => Promise<void>;
   /** Ends the requests of scrapes; what is being read goes on. */
   readonly giveUpScrapes: (why: string) => void;
   /** Ends all requests and reads, and closes the source. Nothing may be asked for afterwards. */
@@ -91,7 +96,7 @@ export function openReads<SomeAnswer extends BegunRead>(
   let reads = beginReads(settings);
   let cancelWake = () => {};
   const shown = openShown();
-  const sharers = openSharers<SomeAnswer>(clock, giveUp);
+  const sharers = openSharers<SomeAnswer>(clock, (id) => take({ kind: 'gaveUp', id }));
   const underWay = new Map<number, { readonly limit: AbortController; readonly end: Promise<void> }>();
   const watchers = new Set<() => void>();
 
@@ -103,15 +108,13 @@ export function openReads<SomeAnswer extends BegunRead>(
     ({ reads } = next);
     for (const move of [...known.moves, ...moves]) {
       if (move.kind === 'cut') underWay.get(move.read.id)?.limit.abort(WHY[move.why]);
-      else begin(move.read);
+      else {
+        const limit = new AbortController();
+        underWay.set(move.read.id, { limit, end: follow(move.read, limit.signal) });
+      }
     }
     if (Number.isFinite(wakeAtMs)) cancelWake = callAfter(clock, wakeAtMs - nowMs, () => take({ kind: 'due' }));
     for (const watch of watchers) watch();
-  }
-
-  function begin(read: Read): void {
-    const limit = new AbortController();
-    underWay.set(read.id, { limit, end: follow(read, limit.signal) });
   }
 
   async function follow(read: Read, signal: AbortSignal): Promise<void> {
@@ -130,13 +133,6 @@ export function openReads<SomeAnswer extends BegunRead>(
     shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
   }
 
-  function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {
-    limit.abort(why);
-    begun.resolve({ kind: 'failed', why });
-    ended.resolve({ kind: 'failed', why });
-    take({ kind: 'gaveUp', id });
-  }
-
   /** Resolves once no own read, or none of that kind, is waited for or under way. */
   function whenOwnEnd(need?: ReadNeed): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -146,6 +142,14 @@ export function openReads<SomeAnswer extends BegunRead>(
     watchers.add(watch);
     watch();
     return promise;
+  }
+
+  async function observe(signal: AbortSignal, need: ObservationNeed = 'own'): Promise<ExporterReading> {
+    take({ kind: 'observation', need });
+    const wait = findWait(reads, need, shown.has());
+    const result = wait && (await waitFor(whenOwnEnd(wait.need), { ...wait, signal, clock }));
+    if (result?.kind === 'pending' && settings.observing === 'contains') await cutAll(result.why);
+    return shown.take();
   }
 
   async function cutAll(why: string): Promise<void> {
@@ -161,12 +165,10 @@ export function openReads<SomeAnswer extends BegunRead>(
       if (!limit.signal.aborted) take({ kind: 'asked', request });
       return { begun: begun.promise, ended: ended.promise, limit: limit.signal };
     },
-    async observe(signal, need = 'own') {
-      take({ kind: 'observation', need });
-      const wait = findWait(reads, need, shown.has());
-      const result = wait && (await waitFor(whenOwnEnd(wait.need), { ...wait, signal, clock }));
-      if (result?.kind === 'pending' && settings.observing === 'contains') await cutAll(result.why);
-      return shown.take();
+    observe,
+    async readLast() {
+      if (source.isLastReadDue?.())
+        await runWithin({ timeoutMs: SHORT_READ_MS, clock }, (limit) => observe(limit, 'last'));
     },
     giveUpScrapes: sharers.giveUpAll,
     async close() {
@@ -179,22 +181,20 @@ export function openReads<SomeAnswer extends BegunRead>(
 }
 
 /** The reads of an exporter where no front serves it. */
-export type ExporterReads = Pick<Reads<never>, 'observe' | 'close'> & {
+export type ExporterReads = Pick<Reads<BegunRead>, 'observe' | 'readLast' | 'close'> & {
   /** What is known of main from now on. */
   readonly takeView: (view: MainView) => void;
 };
 
 /** Opens them; each begins and ends within one observation. */
 export function openExporterReads(
-  exporter: Pick<Exporter, 'read' | 'close'> & { readonly takeView?: (view: MainView) => void },
+  exporter: ReadSource<BegunRead> & { readonly takeView?: (view: MainView) => void },
   settings: Omit<ReadsParts, 'observing' | 'tell'>,
 ): ExporterReads {
   let isLiving = true;
   const tell = () => ({ isLiving, wanted: [{ accept: TEXT_ACCEPT }] });
-  const { observe, close } = openReads(exporter, { ...settings, observing: 'contains', tell });
   return {
-    observe,
-    close,
+    ...openReads(exporter, { ...settings, observing: 'contains', tell }),
     takeView(view) {
       isLiving = view.main === 'living';
       exporter.takeView?.(view);
@@ -203,12 +203,15 @@ export function openExporterReads(
 }
 
 /** Who waits for a read or shares one, each until its own limits. */
-function openSharers<SomeAnswer extends BegunRead>(
-  clock: Clock,
-  giveUp: (id: number, sharer: Sharer<SomeAnswer>, why: string) => void,
-) {
+function openSharers<SomeAnswer extends BegunRead>(clock: Clock, onGivenUp: (id: number) => void) {
   const sharers = new Map<number, Sharer<SomeAnswer>>();
   let lastId = 0;
+  function giveUp(id: number, { limit, begun, ended }: Sharer<SomeAnswer>, why: string): void {
+    limit.abort(why);
+    begun.resolve({ kind: 'failed', why });
+    ended.resolve({ kind: 'failed', why });
+    onGivenUp(id);
+  }
   return {
     list: (requests: readonly { readonly id: number }[]) => requests.flatMap(({ id }) => sharers.get(id) ?? []),
     add({ timeoutMs, signal }: Pick<ScrapeRead, 'timeoutMs' | 'signal'>): readonly [number, Sharer<SomeAnswer>] {

@@ -1,10 +1,9 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here.
 // What is not configured is null, and its code is not loaded.
 
-import { openClock, runWithin, waitUnless } from '../base/waits.ts';
+import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
-import { SHORT_READ_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
@@ -109,9 +108,7 @@ export async function openConfiguredExporter(
     ...reads,
     // The hold is over, so that one more read is not taken for a scrape.
     async newest() {
-      if (kept.isLastReadDue(true)) {
-        await runWithin({ timeoutMs: SHORT_READ_MS, clock: settings.clock }, (signal) => reads.observe(signal, 'last'));
-      }
+      await reads.readLast();
       return kept.newest();
     },
   };

@@ -56,6 +56,7 @@ function openScene() {
     kind: 'exporter',
     pollMs: 1_000,
     isTextWanted: true,
+    isPushed: false,
     metricNames: ['locust_up'],
     log: () => {},
     findMoment: () => ({ atMs: 0, seconds: 0 }),

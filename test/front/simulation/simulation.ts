@@ -186,7 +186,7 @@ function openAlone(clock: World, { limits: { pollMs } }: Scenario, exchange: Exc
   const page = { url: new URL('http://localhost:8000/metrics'), metricNames: [], selectors: [SELECTOR] };
   const kept = openKeptExporter(page, { findMoment, log, pollMs }, { open: () => exchange });
   const reads = openExporterReads(kept, { clock, pollMs, restFactor: REST_FACTORS.usual });
-  return { ...reads, newest: kept.newest };
+  return { ...reads, newest: () => reads.readLast().then(() => kept.newest()) };
 }
 
 function sendSignals(world: World, { signalsMs }: Scenario): Signals {
