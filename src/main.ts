@@ -23,7 +23,7 @@ import { tombstoneKind } from './observe/tombstone.ts';
 import { presetKind, urlKind } from './quit/http-target.ts';
 import { PRESETS } from './quit/programs.ts';
 import { signalKind } from './quit/signal-target.ts';
-import { type Exit, type Host, listenForSignals, type Signals } from './run/host.ts';
+import { type Exit, exitWith, type Host, listenForSignals, type Signals } from './run/host.ts';
 import { describeError, reportBug, reportMisconfigured } from './run/outcome.ts';
 import { closeInTime } from './run/parts.ts';
 import { outlastMain, run } from './run/run.ts';
@@ -194,8 +194,4 @@ async function runUsable(host: Host, kinds: Kinds, own: OwnProcess, signals: Sig
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
   const wrong = await waitUnless(findEntryProblems(result.config), { signal: signals.second });
   return wrong ?? run(host, result.config, signals);
-}
-
-function exitWith(code: number): Exit {
-  return { code, isUrgent: false };
 }

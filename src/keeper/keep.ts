@@ -8,7 +8,7 @@ import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import { describeListenProblem } from '../front/listen.ts';
-import { type Exit, formatTime, type Host, listenForSignals } from '../run/host.ts';
+import { type Exit, exitWith, formatTime, type Host, listenForSignals } from '../run/host.ts';
 import { openPages, type Pages } from './pages.ts';
 import { openReview, type Review } from './review.ts';
 import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
@@ -53,10 +53,6 @@ function formatHelp(): string {
 function misconfigured(host: Host, problems: readonly string[]): Exit {
   host.stderr(`${problems.join('\n')}\n`);
   return exitWith(EXIT.misconfigured);
-}
-
-function exitWith(code: number): Exit {
-  return { code, isUrgent: false };
 }
 
 /** Everything that a keeper has open. */

@@ -33,6 +33,11 @@ export type Host = {
 /** How the process ends. `isUrgent`: at once, even with open handles. */
 export type Exit = { readonly code: number; readonly isUrgent: boolean };
 
+/** An end with this code, once nothing is open any more. */
+export function exitWith(code: number): Exit {
+  return { code, isUrgent: false };
+}
+
 /** Milliseconds since 1970 as RFC 3339, UTC. */
 export function formatTime(wallMs: number): string {
   return new Date(wallMs).toISOString();

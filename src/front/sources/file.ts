@@ -11,7 +11,6 @@ import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import { formatLabels } from '../../exposition/exposition-text.ts';
 import type { FamilyType } from '../../exposition/families.ts';
-import type { Label } from '../../exposition/lexer.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
 import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 import { makeReading } from '../../observe/exporter.ts';
@@ -138,7 +137,8 @@ function openMerge(onTwice: (fields: Twice) => void) {
         const own = found.get(family);
         if (own !== undefined) own.type = type;
         for (const { name, labels } of samples) {
-          if (seriesCount++ < SERIES_MAX_COUNT) own?.series.add(name + formatLabels(labels.toSorted(compareNames)));
+          if (seriesCount++ >= SERIES_MAX_COUNT) continue;
+          own?.series.add(name + formatLabels(labels.toSorted(([one], [other]) => (one < other ? -1 : 1))));
         }
       }
     };
@@ -174,10 +174,6 @@ function openMerge(onTwice: (fields: Twice) => void) {
       return (family, isSamples) => own.has(family) || (isSamples && shared.has(family));
     },
   };
-}
-
-function compareNames([one]: Label, [other]: Label): number {
-  return one < other ? -1 : 1;
 }
 
 /**
