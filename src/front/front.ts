@@ -163,8 +163,7 @@ export async function openFront(
 
 function findMissesSeconds(state: SourceState, oldestAtMs: number): number | null {
   const { endedAtMs } = state.view;
-  const isKept = state.answeredAtMs !== null;
-  const last = endedAtMs === null || !isKept ? null : findLastPage(state, oldestAtMs, endedAtMs);
+  const last = endedAtMs === null || state.answeredAtMs === null ? null : findLastPage(state, oldestAtMs, endedAtMs);
   return last && toMissesSeconds(last);
 }
 
@@ -213,7 +212,7 @@ function openSourceReads(
     pollMs,
     restFactor: findRestFactor({ isOnlyEvidence, isHooked, kind: source.state().kind }),
     observing: metricNames.length > 0 ? 'waits' : 'takes',
-    tell: () => ({ isLiving: source.state().view.main === 'living', wanted: source.wanted() }),
+    tell: () => ({ isCharged: source.state().view.main === 'living', wanted: source.wanted() }),
   });
 }
 

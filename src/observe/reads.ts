@@ -56,7 +56,7 @@ export type ReadsParts = ReadsSettings & {
   /** What our process has used so far. Default: it is not counted. */
   readonly readCpuMs?: (() => number) | undefined;
   /** What is known of main, and what own reads are to ask for. */
-  readonly tell: () => { readonly isLiving: boolean; readonly wanted: readonly Wanted[] };
+  readonly tell: () => { readonly isCharged: boolean; readonly wanted: readonly Wanted[] };
 };
 
 /**
@@ -191,12 +191,12 @@ export function openExporterReads(
   exporter: ReadSource<BegunRead> & { readonly takeView?: (view: MainView) => void },
   settings: Omit<ReadsParts, 'observing' | 'tell'>,
 ): ExporterReads {
-  let isLiving = true;
-  const tell = () => ({ isLiving, wanted: [{ accept: TEXT_ACCEPT }] });
+  let isCharged = true;
+  const tell = () => ({ isCharged, wanted: [{ accept: TEXT_ACCEPT }] });
   return {
     ...openReads(exporter, { ...settings, observing: 'contains', tell }),
     takeView(view) {
-      isLiving = view.main === 'living';
+      isCharged = view.main === 'living';
       exporter.takeView?.(view);
     },
   };

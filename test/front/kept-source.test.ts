@@ -61,7 +61,7 @@ function openScene() {
     log: () => {},
     findMoment: () => ({ atMs: 0, seconds: 0 }),
   });
-  const tell = () => ({ isLiving: true, wanted: [] });
+  const tell = () => ({ isCharged: true, wanted: [] });
   const reads = openReads(kept, {
     clock: new VirtualClock(),
     pollMs: 1_000,

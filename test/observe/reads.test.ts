@@ -95,7 +95,7 @@ function openClock() {
 function open(parts: Partial<ReadsParts> = {}) {
   const source = new DrivenSource();
   const clock = openClock();
-  const tell = () => ({ isLiving: true, wanted: [{ accept: TEXT_ACCEPT }] });
+  const tell = () => ({ isCharged: true, wanted: [{ accept: TEXT_ACCEPT }] });
   return {
     source,
     clock,

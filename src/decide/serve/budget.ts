@@ -109,7 +109,7 @@ export type OwnReads = {
   readonly restFactor: number;
   readonly observing: Observing;
   /** Main lives, and pays for its page. */
-  readonly isLiving: boolean;
+  readonly isCharged: boolean;
   readonly costs: ReadCosts;
   /** The newest own read that ended, or failed, without giving way; null: none yet. */
   readonly lastOwn: PastRead | null;
@@ -119,26 +119,26 @@ export type OwnReads = {
   readonly newest: ReadonlyMap<string, PastRead>;
 };
 
-/** Once main no longer lives, the time from a scrape's read to an own one; POLL where that is shorter. */
+/** Once main pays no more, the time from a scrape's read to an own one; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
 /** A format that no scraper has asked for yet is read this many times less often. */
 const SPARE_FACTOR = 10;
 /**
- * A scrape's read serves instead of an own one, but in its format alone: another format is due after so many
- * rests, however often is scraped.
+ * Any read puts off own reads of all formats. A format is due this many rests after its own last read all the
+ * same: without that, frequent scrapes in one format would leave the page of another one old for ever.
  */
 const SERVED_FACTOR = 2;
 
 /**
- * When an own read of these formats may begin: main gone, 500 ms after a scrape's read; main living, the
- * latest of POLL after the last one, the rest after the last read of any format, and the rest after the last
- * own read.
+ * When an own read of these formats may begin. While main pays, the latest of three: POLL after an own read,
+ * or a read of this format, began; a rest after a read of any format ended; a rest after an own read ended.
+ * Once it pays no more: at once, but 500 ms after a scrape's read of this format began.
  */
 export function findOwnMs(own: OwnReads, { accept, isSpare = false }: Wanted): number {
-  const { pollMs, restFactor, observing, isLiving, costs, lastOwn, failedCount, newest } = own;
+  const { pollMs, restFactor, observing, isCharged, costs, lastOwn, failedCount, newest } = own;
   const page = newest.get(accept) ?? NEVER;
   // The last observation of the settle time comes sooner than others, and shows a new page.
-  if (!isLiving) return page.isOwn ? NEVER.endedAtMs : page.beganAtMs + Math.min(DONE_PACE_MS, pollMs);
+  if (!isCharged) return page.isOwn ? NEVER.endedAtMs : page.beganAtMs + Math.min(DONE_PACE_MS, pollMs);
   const restMs = findRestMs(costs, restFactor);
   const anyEndedAtMs = Math.max(...[...newest.values()].map(({ endedAtMs }) => endedAtMs));
   const servedMs = Math.min(anyEndedAtMs + restMs, page.endedAtMs + SERVED_FACTOR * restMs);

@@ -72,15 +72,6 @@ export function readAccept(header: string | undefined): string {
   return header === undefined || /^\s*(?:\*\/\*\s*)?$/.test(header) ? TEXT_ACCEPT : header;
 }
 
-/** The uses after a scraper's request at `nowMs`: the newest first, at most four. */
-export function useAccept(uses: readonly AcceptUse[], accept: string, nowMs: number): readonly AcceptUse[] {
-  const known = uses.find((use) => use.accept === accept);
-  const longestGapMs = known === undefined ? 0 : Math.max(known.longestGapMs, nowMs - known.lastAtMs);
-  const unreadableCount = known?.unreadableCount ?? 0;
-  const others = uses.filter((use) => use !== known);
-  return [{ accept, lastAtMs: nowMs, longestGapMs, unreadableCount }, ...others].slice(0, ACCEPTS_MAX_COUNT);
-}
-
 /** The Accepts in use, the newest first. */
 export function listLiving(uses: readonly AcceptUse[], nowMs: number): readonly string[] {
   const livingMs = ({ longestGapMs }: AcceptUse) => Math.max(LIVING_MIN_MS, LIVING_GAPS * longestGapMs);
@@ -146,9 +137,12 @@ export function listWanted(pages: Pages<unknown>, nowMs: number, isLiving: boole
   return polled.map((accept) => ({ accept, ...(accept === spare && { isSpare: true }) }));
 }
 
-/** A scraper asks for these formats. */
+/** A scraper asks for these formats: of the newest four it is known when. */
 export function takeUse<Store>(pages: Pages<Store>, accept: string, nowMs: number): Pages<Store> {
-  return { ...pages, uses: useAccept(pages.uses, accept, nowMs) };
+  const known = pages.uses.find((use) => use.accept === accept);
+  const longestGapMs = known === undefined ? 0 : Math.max(known.longestGapMs, nowMs - known.lastAtMs);
+  const use = { accept, lastAtMs: nowMs, longestGapMs, unreadableCount: known?.unreadableCount ?? 0 };
+  return { ...pages, uses: [use, ...pages.uses.filter((each) => each !== known)].slice(0, ACCEPTS_MAX_COUNT) };
 }
 
 /** A read failed. `why`: its page came whole and is unreadable; absent: it did not come. */

@@ -87,7 +87,7 @@ export type ReadsEvent =
       readonly cpuMs: number;
     }
   /** What is known of main, and what is kept of its page. */
-  | { readonly kind: 'main'; readonly isLiving: boolean; readonly wanted: readonly Wanted[] }
+  | { readonly kind: 'main'; readonly isCharged: boolean; readonly wanted: readonly Wanted[] }
   | { readonly kind: 'observation'; readonly need: ObservationNeed }
   /** `wakeAtMs` of the last step has come. */
   | { readonly kind: 'due' }
@@ -114,7 +114,7 @@ export type ReadsSettings = Pick<Reads, 'pollMs' | 'restFactor' | 'observing'>;
 /** Before the first read. */
 export function beginReads(settings: ReadsSettings): Reads {
   const none = { waiting: [], underWay: [], givenWay: [], costs: NO_COSTS, wanted: [] };
-  const flags = { isLiving: true, isOwnAsked: false, isOwnTurn: false };
+  const flags = { isCharged: true, isOwnAsked: false, isOwnTurn: false };
   return { ...settings, ...none, ...flags, cpuMs: null, lastOwn: null, failedCount: 0, newest: new Map(), lastId: 0 };
 }
 
@@ -168,16 +168,14 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
       const ended = underWay.filter(({ id }) => id === event.read);
       return ended.reduce((all, read) => takeEnd(all, read, event, nowMs), reads);
     }
-    case 'main': {
-      const { isLiving, wanted } = event;
-      return { ...reads, isLiving, wanted };
-    }
+    case 'main':
+      return { ...reads, isCharged: event.isCharged, wanted: event.wanted };
     case 'observation':
       if (event.need === 'last') return askForLast(reads, nowMs);
       // Where reads go on between observations, one comes soon.
       if (event.need === 'end') return reads.observing === 'contains' ? askForLast(reads, nowMs) : reads;
       // While main lives an own read that hangs is waited for: a program that struggles is not asked twice.
-      return { ...reads, isOwnAsked: !hasOwn(reads) || (!reads.isLiving && findFreeMs(reads, nowMs) <= nowMs) };
+      return { ...reads, isOwnAsked: !hasOwn(reads) || (!reads.isCharged && findFreeMs(reads, nowMs) <= nowMs) };
     case 'due':
       return reads;
     case 'closed':
@@ -244,7 +242,7 @@ function askForOwn(reads: Reads, nowMs: number): Reads {
   if (due.length === 0) return reads;
   const beganAtMs = ({ accept }: Wanted) => reads.newest.get(accept)?.beganAtMs ?? -NEVER_MS;
   const oldestFirst = due.toSorted((a, b) => beganAtMs(a) - beganAtMs(b));
-  const asked = reads.isLiving ? oldestFirst.slice(0, 1) : due;
+  const asked = reads.isCharged ? oldestFirst.slice(0, 1) : due;
   const asking: Reads = { ...reads, isOwnAsked: false };
   return asked.reduce((all, { accept }) => ask(all, 'own', accept, nowMs), asking);
 }

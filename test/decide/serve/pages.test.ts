@@ -17,7 +17,6 @@ import {
   takePage,
   takesFormat,
   takeUse,
-  useAccept,
 } from '../../../src/decide/serve/pages.ts';
 
 const NAMES: Readonly<Record<string, string>> = { rich: RICH_ACCEPT, text: TEXT_ACCEPT };
@@ -127,7 +126,7 @@ test('isOlder() is of a read that began before the one that was kept', () => {
 const MINUTE_MS = 60_000;
 
 function use(...requests: readonly (readonly [accept: string, atMs: number])[]): readonly AcceptUse[] {
-  return requests.reduce<readonly AcceptUse[]>((uses, [accept, atMs]) => useAccept(uses, accept, atMs), []);
+  return requests.reduce((pages, [accept, atMs]) => takeUse(pages, accept, atMs), beginPages(true, true)).uses;
 }
 
 test('readAccept() keeps an Accept byte for byte, and takes text for anything', () => {
@@ -136,7 +135,7 @@ test('readAccept() keeps an Accept byte for byte, and takes text for anything', 
     assert.equal(readAccept(header), header);
 });
 
-test('useAccept() remembers four, the newest', () => {
+test('takeUse() remembers four, the newest', () => {
   const uses = use(...['a', 'b', 'c', 'd', 'e', 'b', 'f'].map((accept, index) => [accept, index] as const));
   assert.deepEqual(listLiving(uses, 7), ['f', 'b', 'e', 'd']);
 });

@@ -77,7 +77,7 @@ function readEvent(
     case 'failed':
       return endRead(read, ENDS[what], cpuMs);
     case 'main':
-      return { kind: 'main', isLiving: rest[0] === 'lives', wanted: rest.slice(1).map(readWanted) };
+      return { kind: 'main', isCharged: rest[0] === 'lives', wanted: rest.slice(1).map(readWanted) };
     case 'observation':
       return { kind: 'observation', need: (rest[0] ?? 'own') as ObservationNeed };
     case 'due':

@@ -27,7 +27,7 @@ test('stepReads() fails on an event outside its type', () => {
 test('stepReads() remembers the reads of formats that are wanted, and the newest: clients may ask for any number', () => {
   const settings = { pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' } as const;
   const wanted = [{ accept: 'text/plain' }];
-  const begun = stepReads(beginReads(settings), { kind: 'main', isLiving: true, wanted }, 0).reads;
+  const begun = stepReads(beginReads(settings), { kind: 'main', isCharged: true, wanted }, 0).reads;
   const accepts = ['text/plain', 'a', 'b', 'c'];
   const end = accepts.reduce((reads, accept, index) => {
     const request = { id: -1, need: 'scrape', accept, untilMs: 10_000 } as const;
@@ -41,7 +41,7 @@ test('stepReads() remembers the reads of formats that are wanted, and the newest
 test('stepReads() takes a format by any name: that of a property is no read of before', () => {
   const settings = { pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' } as const;
   const wanted = [{ accept: 'constructor' }];
-  const { reads } = stepReads(beginReads(settings), { kind: 'main', isLiving: true, wanted }, 0);
+  const { reads } = stepReads(beginReads(settings), { kind: 'main', isCharged: true, wanted }, 0);
   const { moves } = stepReads(reads, { kind: 'observation', need: 'own' }, 0);
   assert.deepEqual(
     moves.map(({ read }) => read.accept),
