@@ -42,17 +42,20 @@ export function addDiscovery(before: Discovery, request: ScraperRequest, refresh
   return { ...before, askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
 }
 
-/** Who still asks for targets: how many of each name, and the longest refresh. */
+/** Who still asks for targets, by name, and the longest refresh. */
 export type Living = {
-  readonly counts: ReadonlyMap<string, number>;
+  readonly names: ReadonlySet<string>;
   readonly refreshMs: number;
-  /** The keeper has run for so long that others would have asked too, and none stopped within it. */
+  /**
+   * The keeper has run for so long that others would have asked too, and none stopped within it. Nor have two
+   * one name: which of them scraped is not known.
+   */
   readonly areAll: boolean;
 };
 
 /** Those that have asked lately. */
 export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, nowMs: number): Living {
-  const counts = new Map<string, number>();
+  const names = new Set<string>();
   let refreshMs = 0;
   let fromMs = sinceMs;
   for (const { id, lastAtMs, ...client } of askers.scrapers) {
@@ -60,11 +63,11 @@ export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, no
     const isSilent = nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS;
     if (isSilent) fromMs = Math.max(fromMs, lastAtMs);
     if (isSilent) continue;
-    const name = nameClient(client);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+    if (names.has(nameClient(client))) fromMs = nowMs;
+    names.add(nameClient(client));
     refreshMs = Math.max(refreshMs, ownMs);
   }
-  return { counts, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - fromMs >= OTHERS_MAX_MS };
+  return { names, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - fromMs >= OTHERS_MAX_MS };
 }
 
 /** By what a request for targets and a scrape are of the same Prometheus. */
@@ -72,9 +75,9 @@ export function nameClient({ address, agent }: Pick<ScraperRequest, 'address' | 
   return `${address} ${agent}`;
 }
 
-/** What the rules know of a page. `takes`: how often each client has scraped it whole. */
+/** What the rules know of a page. `takers`: who has scraped it whole. */
 export type PageLife =
-  | { readonly kind: 'listed'; readonly sinceMs: number; readonly takes: ReadonlyMap<string, number> }
+  | { readonly kind: 'listed'; readonly sinceMs: number; readonly takers: ReadonlySet<string> }
   /** No longer listed, and answered until then. */
   | { readonly kind: 'answered'; readonly untilMs: number };
 
@@ -83,13 +86,12 @@ export type PageEnd = 'taken' | 'expired';
 
 /** A page that has just been handed over, or read back. */
 export function beginPage(nowMs: number): PageLife {
-  return { kind: 'listed', sinceMs: nowMs, takes: new Map() };
+  return { kind: 'listed', sinceMs: nowMs, takers: new Set() };
 }
 
 /** After a scrape that got it whole. */
 export function addTake(life: PageLife, client: string): PageLife {
-  if (life.kind !== 'listed') return life;
-  return { ...life, takes: new Map([...life.takes, [client, (life.takes.get(client) ?? 0) + 1]]) };
+  return life.kind === 'listed' ? { ...life, takers: new Set([...life.takers, client]) } : life;
 }
 
 /** What a page is at `nowMs`; `life` null: forget it. `end`: it left the list just now, and why. */
@@ -105,14 +107,14 @@ export function advancePage(
 }
 
 function findEnd(
-  { sinceMs, takes }: Extract<PageLife, { readonly kind: 'listed' }>,
-  { counts, areAll }: Living,
+  { sinceMs, takers }: Extract<PageLife, { readonly kind: 'listed' }>,
+  { names, areAll }: Living,
   nowMs: number,
   minMs: number,
 ): PageEnd | null {
   const listedMs = nowMs - sinceMs;
-  if (takes.size === 0) return listedMs >= LISTED_MAX_MS ? 'expired' : null;
-  const isByAll = areAll && counts.size > 0 && [...counts].every(([name, count]) => (takes.get(name) ?? 0) >= count);
+  if (takers.size === 0) return listedMs >= LISTED_MAX_MS ? 'expired' : null;
+  const isByAll = areAll && names.size > 0 && names.isSubsetOf(takers);
   return listedMs >= (isByAll ? minMs : OTHERS_MAX_MS) ? 'taken' : null;
 }
 
