@@ -52,6 +52,9 @@ export function playTranscript(text: string): string {
       const equalsAt = line.indexOf('=');
       settings[`LASTSCRAPE_${line.slice(4, equalsAt)}`] = line.slice(equalsAt + 1);
       out.push(line);
+    } else if (line === '> restarted') {
+      player = null;
+      out.push(line);
     } else if (line.startsWith('>')) {
       player ??= new Player(settings);
       out.push(line, ...player.play(line.slice(1).trim()).map((decided) => `    ${decided}`));

@@ -36,10 +36,13 @@ function buildEffect(kind: HandOverEffect['kind'], nowMs: number, { limits }: Po
   return { kind, sinceMs: nowMs, untilMs: nowMs + HAND_OVER_MAX_MS, graceMs: findWatchEnd(0, limits) };
 }
 
-/** Main runs again: what a keeper has would be scraped beside the numbers that the pod shows now. */
+/**
+ * Main runs again: what a keeper has would be scraped beside the numbers that the pod shows now. A hand-over
+ * that failed may have come there too, if its answer was lost.
+ */
 export function withdrawFirst(decision: Decision, { handOver }: Holding, nowMs: number, policy: Policy): Decision {
-  const isKept = handOver?.result === 'accepted' && policy.handOver?.kind === 'keeper';
-  if (!isKept || decision.kind !== 'watching') return decision;
+  const mayBeKept = handOver !== undefined && policy.handOver?.kind === 'keeper';
+  if (!mayBeKept || decision.kind !== 'watching') return decision;
   const { state, log } = decision;
   return { kind: 'handingOver', state, log, next: buildEffect('withdraw', nowMs, policy) };
 }
