@@ -92,8 +92,9 @@ async function open(host: Host, config: KeepConfig, clock: Clock): Promise<Opene
   return { problems };
 }
 
-async function close({ servers, review }: Opened): Promise<void> {
+async function close({ servers, review, pages }: Opened): Promise<void> {
   await closeServers(servers);
+  await pages.settle();
   await review?.close();
 }
 

@@ -29,7 +29,7 @@ import type { LogEntry } from '../decide/messages.ts';
 import type { ScraperRequest } from '../decide/serve/scrapers.ts';
 import type { KeptCounts } from './metrics.ts';
 import { openBody, type ProvenPod, Refused, readHandOver } from './request.ts';
-import { type FileId, type Found, type Kept, nameKey, type OpenPage, type Store } from './store.ts';
+import { type Found, type Kept, nameKey, type OpenPage, type Store } from './store.ts';
 
 /** What is in memory of a page: as little as can be, since there may be 10,000. */
 type Entry = {
@@ -38,8 +38,6 @@ type Entry = {
   readonly labels: Buffer;
   readonly taken: Taken;
   readonly takenAtSeconds: number;
-  /** The file that was found whole, or written just now; null: none yet. */
-  known: FileId | null;
   life: PageLife;
 };
 
@@ -119,22 +117,19 @@ function describePage(key: string, kept: Kept, sizeBytes: number) {
   return { namespace: pod.namespace, labels, taken, takenAtSeconds };
 }
 
-async function readHead({ body, proven, address }: Omit<HandedOver, 'gone'>) {
+async function readHead({ body, proven, address }: HandedOver) {
   const pieces = openBody(body[Symbol.asyncIterator]());
   const handOver = readHandOver(await pieces.readLine(), proven, address);
   return { handOver, key: nameKey(handOver.pod), pieces };
 }
 
-/**
- * Takes a hand-over into the store. `inOrder`: what is in memory is of the file that is in place; `refuse`
- * throws where it comes too late.
- */
+/** Takes a hand-over into the store. `inOrder`: what is in memory is of the file that is in place. */
 async function takeIn(
   { store, wallMs }: Pick<PagesParts, 'store' | 'wallMs'>,
   index: Index,
-  handedOver: Omit<HandedOver, 'gone'>,
+  handedOver: HandedOver,
   inOrder: (work: () => Promise<void>) => Promise<void>,
-  refuse: () => void,
+  isStopping: () => boolean,
 ): Promise<void> {
   const { handOver, key, pieces } = await readHead(handedOver);
   const kept: Kept = { ...handOver, takenAtSeconds: Math.round(wallMs()) / 1000 };
@@ -152,15 +147,15 @@ async function takeIn(
   try {
     const written = await store.write(kept, pieces.read, reserve);
     const place = async () => {
-      refuse();
+      handedOver.gone.throwIfAborted();
+      if (isStopping()) throw new Refused('stopping');
       await written.place();
       await store.sync().catch(async (error) => {
         index.forget(key);
         await store.remove(key);
         throw error;
       });
-      const { sizeBytes, changedAtMs } = written;
-      index.keep(key, { ...page, namespace, taken: reserved, known: { sizeBytes, changedAtMs } });
+      index.keep(key, { ...page, namespace, taken: reserved });
       reserved = NOTHING_TAKEN;
     };
     try {
@@ -178,7 +173,7 @@ async function takeIn(
 /** Keeps the index and the store in step: one change of a file after the other. */
 function openFiles({ store, limits, log }: PagesParts, index: Index) {
   const { entries } = index;
-  let corruptCount = 0;
+  const counts = { corrupt_total: 0, withdrawn_total: 0 };
   let placing: Promise<unknown> = Promise.resolve();
   function inOrder(work: () => Promise<void>): Promise<void> {
     const placed = placing.then(work);
@@ -186,14 +181,14 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
     return placed;
   }
   async function setAside(key: string, why: string): Promise<void> {
-    corruptCount++;
+    counts.corrupt_total++;
     const path = await store.setAside(key, limits.maxBytes * CORRUPT_SHARE);
     log({ id: 'keptPageCorrupt', fields: { problem: `${path}: ${why}; its numbers are lost, delete it` } });
   }
-  function takeBack(key: string, { kept, sizeBytes }: Extract<Found, { readonly kind: 'page' }>): void {
+  function takeBack(key: string, { kept, sizeBytes }: Found): void {
     const page = describePage(key, kept, sizeBytes);
     index.change({ namespace: page.namespace, to: page.taken });
-    index.keep(key, { ...page, known: null });
+    index.keep(key, page);
   }
   /** Its page is not what was written: it is kept no more. */
   async function giveUp(key: string, entry: Entry, why: string): Promise<void> {
@@ -208,11 +203,8 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
     const entry = entries.get(key);
     if (entry === undefined) return null;
     try {
-      const page = await store.open(key, entry.known);
-      if (page.kind === 'page') {
-        entry.known = { sizeBytes: page.sizeBytes, changedAtMs: page.changedAtMs };
-        return { page, index: chooseFormat(page.kept.formats, accept) };
-      }
+      const page = await store.open(key);
+      if (page.kind === 'page') return { page, index: chooseFormat(page.kept.formats, accept) };
       await inOrder(() => giveUp(key, entry, page.why));
       throw new Error(page.why);
     } catch (error) {
@@ -223,7 +215,7 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
   }
   return {
     inOrder,
-    corruptCount: () => corruptCount,
+    count: () => counts,
     /** All that the store has. @throws what the file system throws */
     async readAll(): Promise<void> {
       const keys = await store.listKeys();
@@ -236,6 +228,15 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
         }
       }
     },
+    /** Forgets a page, also one that is just put in place. @throws what the file system throws */
+    withdraw: (key: string): Promise<void> =>
+      inOrder(async () => {
+        if (!entries.has(key)) return;
+        counts.withdrawn_total++;
+        index.forget(key);
+        await store.remove(key);
+        await store.sync();
+      }),
     /** Unless the same pod hands over again meanwhile. Never rejects. */
     remove: (key: string): Promise<void> =>
       inOrder(async () => (entries.has(key) ? undefined : store.remove(key))).catch(() => {}),
@@ -251,7 +252,7 @@ export async function openPages(parts: PagesParts) {
   const { entries } = index;
   const files = openFiles(parts, index);
   const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
-  const counts = { handedOver: 0, withdrawn: 0 };
+  let handedOverCount = 0;
   let discovery = beginDiscovery(clock.nowMs());
   let isStopping = false;
   await files.readAll();
@@ -276,12 +277,9 @@ export async function openPages(parts: PagesParts) {
   return {
     advance,
     /** Takes a hand-over in: on the disk once this has returned. @throws Refused, or what its body throws */
-    async take({ gone, ...handedOver }: HandedOver): Promise<void> {
-      await takeIn(parts, index, handedOver, files.inOrder, () => {
-        gone.throwIfAborted();
-        if (isStopping) throw new Refused('stopping');
-      });
-      counts.handedOver++;
+    async take(handedOver: HandedOver): Promise<void> {
+      await takeIn(parts, index, handedOver, files.inOrder, () => isStopping);
+      handedOverCount++;
     },
     /** Whether it would be taken. @throws Refused where not */
     async check(handedOver: HandedOver): Promise<void> {
@@ -290,13 +288,8 @@ export async function openPages(parts: PagesParts) {
       const why = index.judge({ namespace, to: taken }, key);
       if (why !== null) throw new Refused(why, namespace);
     },
-    /** Forgets what that pod handed over: its main runs again. @throws Refused */
-    async withdraw(handedOver: HandedOver): Promise<void> {
-      const { key } = await readHead(handedOver);
-      if (entries.has(key)) counts.withdrawn++;
-      index.forget(key);
-      await files.remove(key);
-    },
+    /** Forgets what that pod handed over: its main runs again. @throws Refused, or what the store throws */
+    withdraw: async (handedOver: HandedOver): Promise<void> => files.withdraw((await readHead(handedOver)).key),
     /** The targets of now, in JSON each. */
     listTargets(request: ScraperRequest, refreshMs: number | null): readonly Pick<Entry, 'labels'>[] {
       discovery = addDiscovery(discovery, request, refreshMs);
@@ -314,6 +307,8 @@ export async function openPages(parts: PagesParts) {
     stop(): void {
       isStopping = true;
     },
+    /** Once nothing is removed any more that was to be. */
+    settle: () => files.inOrder(async () => {}),
     /** Why the next hand-over of a small page would be refused, of whatever namespace; null: it would not. */
     findRefusal: (): Refusal | null =>
       isStopping ? 'stopping' : index.judge({ namespace: '', to: { ...NOTHING_TAKEN, pagesCount: 1 } }),
@@ -323,11 +318,10 @@ export async function openPages(parts: PagesParts) {
         pages: entries.size,
         pages_listed: seconds.length,
         bytes: index.sizeBytes(),
-        handed_over_total: counts.handedOver,
-        withdrawn_total: counts.withdrawn,
+        handed_over_total: handedOverCount,
         scraped_total: ends.taken,
         expired_total: ends.expired,
-        corrupt_total: files.corruptCount(),
+        ...files.count(),
         oldest_page_timestamp_seconds:
           seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
       };

@@ -156,7 +156,7 @@ export function openServeServer(
       await using _page = { [Symbol.asyncDispose]: page.close };
       const { contentType, sizeBytes } = page.kept.formats[index] as PageFormat;
       const read = () => page.read(index);
-      const gzip = { read, sizeBytes: page.packed[index]?.packedBytes ?? 0 };
+      const gzip = { read, sizeBytes: page.kept.packed[index]?.packedBytes ?? 0 };
       // Most clients keep the connection: what follows on it is cheaper evidence.
       const mustArrive = !exchange.response.shouldKeepAlive;
       const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive };

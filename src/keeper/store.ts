@@ -22,27 +22,23 @@ const CORRUPT_SUFFIX = '.corrupt';
 type Packed = { readonly packedBytes: number; readonly checksum: string };
 /** A hand-over that is kept. */
 export type Kept = HandOver & { readonly takenAtSeconds: number };
+/** The same in a file. `packed`: of each format. */
 type Line = Kept & { readonly packed: readonly Packed[] };
 
-/** A file, and what tells it from the one that was there before. */
-export type FileId = { readonly sizeBytes: number; readonly changedAtMs: number };
 /** It is not what was written. */
-export type Corrupt = FileId & { readonly kind: 'corrupt'; readonly why: string };
+export type Corrupt = { readonly kind: 'corrupt'; readonly why: string };
 /** What is in the folder. */
-export type Found = (FileId & { readonly kind: 'page'; readonly kept: Kept }) | Corrupt;
+export type Found = { readonly kind: 'page'; readonly kept: Line; readonly sizeBytes: number };
 
 /** A file that is open, and was whole when it was opened. */
-export type OpenPage = FileId & {
-  readonly kind: 'page';
-  readonly kept: Kept;
-  readonly packed: readonly Packed[];
+export type OpenPage = Found & {
   /** The page in that format, packed; each piece is valid until the next. @throws where it cannot be read */
   readonly read: (index: number) => AsyncGenerator<Uint8Array>;
   readonly close: () => Promise<void>;
 };
 
 /** A file that is on the disk, and not yet in place. */
-type Written = FileId & {
+type Written = {
   /** @throws what the file system throws */
   readonly place: () => Promise<void>;
   readonly discard: () => Promise<void>;
@@ -76,11 +72,8 @@ export async function openStore(folder: string) {
       const path = temporaryPath(++writtenCount);
       const discard = () => unlink(path).catch(() => {});
       try {
-        return {
-          ...(await writeFile(path, kept, pages, onSize)),
-          discard,
-          place: () => rename(path, pagePath(nameKey(kept.pod))),
-        };
+        await writeFile(path, kept, pages, onSize);
+        return { discard, place: () => rename(path, pagePath(nameKey(kept.pod))) };
       } catch (error) {
         await discard();
         throw error;
@@ -92,15 +85,15 @@ export async function openStore(folder: string) {
       await handle.sync();
     },
     /** Whose page a file is, which is not checked itself. @throws what the file system throws */
-    async inspect(key: string): Promise<Found> {
+    async inspect(key: string): Promise<Found | Corrupt> {
       await using handle = await open(pagePath(key), 'r');
       return await readLine(handle);
     },
-    /** Opens a page, and checks all of it unless it is `known`. @throws what the file system throws */
-    async open(key: string, known: FileId | null): Promise<OpenPage | Corrupt> {
+    /** Opens a page, and checks all of it. @throws what the file system throws */
+    async open(key: string): Promise<OpenPage | Corrupt> {
       const handle = await open(pagePath(key), 'r');
       try {
-        const page = await openPage(handle, known);
+        const page = await openPage(handle);
         if (page.kind === 'corrupt') await handle.close();
         return page;
       } catch (error) {
@@ -137,7 +130,7 @@ async function writeFile(
   kept: Kept,
   pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
   onSize: (sizeBytes: number) => void,
-): Promise<FileId> {
+): Promise<void> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
   await using handle = await open(path, flags, 0o600);
   let sizeBytes = FOOTER_BYTES;
@@ -162,43 +155,35 @@ async function writeFile(
   await write(line);
   await write(Buffer.concat([createHash('sha256').update(line).digest(), length, FORMAT]));
   await handle.sync();
-  return readId(handle);
 }
 
-async function readId(handle: FileHandle): Promise<FileId> {
-  const { size, mtimeMs } = await handle.stat();
-  return { sizeBytes: size, changedAtMs: mtimeMs };
-}
-
-/** A file's line; `tail`: the last bytes of the file. */
-type ReadLine = FileId & { readonly kind: 'page'; readonly kept: Kept; readonly line: Line; readonly tail: Buffer };
-
-async function readLine(handle: FileHandle): Promise<ReadLine | Corrupt> {
-  const id = await readId(handle);
-  const corrupt = (why: string) => ({ ...id, kind: 'corrupt', why }) as const;
-  const tail = Buffer.allocUnsafeSlow(Math.min(TAIL_BYTES, id.sizeBytes));
-  await readWhole(handle, tail, id.sizeBytes - tail.length);
+/** Reads a file's line; `tail`: the last bytes of the file. */
+async function readLine(handle: FileHandle): Promise<(Found & { readonly tail: Buffer }) | Corrupt> {
+  const { size } = await handle.stat();
+  const corrupt = (why: string) => ({ kind: 'corrupt', why }) as const;
+  const tail = Buffer.allocUnsafeSlow(Math.min(TAIL_BYTES, size));
+  await readWhole(handle, tail, size - tail.length);
   const endAt = tail.length - FOOTER_BYTES;
   if (endAt < 0 || !tail.subarray(-FORMAT.length).equals(FORMAT)) return corrupt('it is cut off, or of another format');
   const startAt = endAt - tail.readUInt32LE(tail.length - FORMAT.length - LENGTH_BYTES);
   const bytes = tail.subarray(Math.max(0, startAt), endAt);
   const checksum = tail.subarray(endAt, endAt + 32);
   if (!createHash('sha256').update(bytes).digest().equals(checksum)) return corrupt('the checksum of its end is wrong');
-  const line: Line = JSON.parse(bytes.toString());
-  const sizeBytes = line.packed.reduce((sum, { packedBytes }) => sum + packedBytes, bytes.length + FOOTER_BYTES);
-  if (sizeBytes !== id.sizeBytes) return corrupt(`it has ${id.sizeBytes} bytes, not ${sizeBytes}`);
-  return { ...id, kind: 'page', kept: line, line, tail };
+  const kept: Line = JSON.parse(bytes.toString());
+  const sizeBytes = kept.packed.reduce((sum, { packedBytes }) => sum + packedBytes, bytes.length + FOOTER_BYTES);
+  if (sizeBytes !== size) return corrupt(`it has ${size} bytes, not ${sizeBytes}`);
+  return { kind: 'page', kept, sizeBytes, tail };
 }
 
-async function openPage(handle: FileHandle, known: FileId | null): Promise<OpenPage | Corrupt> {
+async function openPage(handle: FileHandle): Promise<OpenPage | Corrupt> {
   const found = await readLine(handle);
   if (found.kind === 'corrupt') return found;
-  const { sizeBytes, changedAtMs, kept, line, tail } = found;
-  const { packed } = line;
+  const { tail, ...page } = found;
+  const { packed } = page.kept;
   async function* read(index: number): AsyncGenerator<Uint8Array> {
     const from = packed.slice(0, index).reduce((sum, { packedBytes }) => sum + packedBytes, 0);
     const wantedBytes = packed[index]?.packedBytes ?? 0;
-    const inTail = from - (sizeBytes - tail.length);
+    const inTail = from - (page.sizeBytes - tail.length);
     if (inTail >= 0) return yield tail.subarray(inTail, inTail + wantedBytes);
     for (let at = 0; at < wantedBytes; at += TAIL_BYTES) {
       const piece = Buffer.allocUnsafe(Math.min(TAIL_BYTES, wantedBytes - at));
@@ -206,15 +191,12 @@ async function openPage(handle: FileHandle, known: FileId | null): Promise<OpenP
       yield piece;
     }
   }
-  const isKnown = known?.sizeBytes === sizeBytes && known.changedAtMs === changedAtMs;
-  for (const [index, { checksum }] of isKnown ? [] : packed.entries()) {
+  for (const [index, { checksum }] of packed.entries()) {
     const hash = createHash('sha256');
     for await (const piece of read(index)) hash.update(piece);
-    if (hash.digest('hex') !== checksum) {
-      return { kind: 'corrupt', sizeBytes, changedAtMs, why: `the checksum of page ${index + 1} is wrong` };
-    }
+    if (hash.digest('hex') !== checksum) return { kind: 'corrupt', why: `the checksum of page ${index + 1} is wrong` };
   }
-  return { kind: 'page', sizeBytes, changedAtMs, kept, packed, read, close: () => handle.close() };
+  return { ...page, read, close: () => handle.close() };
 }
 
 async function readWhole(handle: FileHandle, into: Buffer, from: number): Promise<void> {

@@ -30,13 +30,14 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), f
     yield bytes;
   };
   const from = { proven: null, address: '10.0.0.1', gone: new AbortController().signal };
+  const send = (name: string, page: string) => ({ ...from, body: body(writeHandOver({ name, pages: [page] })) });
   return {
     clock,
     folder,
     lines,
     pages,
-    handOver: (name = 'job-1', page = TEXT) =>
-      pages.take({ ...from, body: body(writeHandOver({ name, pages: [page] })) }),
+    handOver: (name = 'job-1', page = TEXT) => pages.take(send(name, page)),
+    withdraw: (name = 'job-1') => pages.withdraw(send(name, TEXT)),
     keys(): readonly string[] {
       const listed = pages.listTargets({ ...SCRAPER, startedAtMs: clock.nowMs }, 15_000);
       return listed.map(({ labels }) => JSON.parse(labels.toString())['__metrics_path__'].slice(PAGE_PATH.length));
@@ -52,9 +53,9 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), f
   };
 }
 
-test('a page is there that was taken while the one before it, of the same pod, was being forgotten', async () => {
-  let onPlaced = () => {};
-  const kept = await openKept((store) => ({
+/** A store that calls right after a file has come into its place. */
+function callOnPlaced(onPlaced: () => void) {
+  return (store: Store): Partial<Store> => ({
     async write(...parts) {
       const written = await store.write(...parts);
       const place = async () => {
@@ -63,7 +64,25 @@ test('a page is there that was taken while the one before it, of the same pod, w
       };
       return { ...written, place };
     },
-  }));
+  });
+}
+
+test('a page is gone that its pod took back while it was put in place, since its answer was late', async () => {
+  let withdrawn: Promise<void> | null = null;
+  const kept = await openKept(
+    callOnPlaced(() => {
+      withdrawn = kept.withdraw();
+    }),
+  );
+  await kept.handOver();
+  await withdrawn;
+  assert.deepEqual(kept.keys(), []);
+  assert.deepEqual(readdirSync(kept.folder), []);
+});
+
+test('a page is there that was taken while the one before it, of the same pod, was being forgotten', async () => {
+  let onPlaced = () => {};
+  const kept = await openKept(callOnPlaced(() => onPlaced()));
   kept.clock.nowMs = 300_000;
   await kept.handOver('job-1', 'old 1\n');
   const [key = ''] = kept.keys();
