@@ -34,16 +34,16 @@ const TIMEOUT_MS = 840_000;
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 test('no run of the front loses a number, goes back, miscounts, holds too long or reports wrongly', async (t) => {
-  const { runsCount, failures } = await simulateMany(RUNS_COUNT, TIMEOUT_MS);
+  const { runsCount, failures } = await simulateMany('front', RUNS_COUNT, TIMEOUT_MS);
   t.diagnostic(
     runsCount < RUNS_COUNT ? `ONLY ${runsCount} OF ${RUNS_COUNT} RUNS: no time was left` : `${runsCount} runs`,
   );
   const [first, ...others] = failures;
-  const story = first === undefined ? '' : await tellRun(first.seed);
+  const story = first === undefined ? '' : await tellRun('front', first.seed);
   const more = others.map(({ seed, faults }) => `seed ${seed}: ${faults[0]}`);
   assert.equal(first, undefined, [story, ...more, 'npm run simulate -- seed SEED tells one'].join('\n'));
 });
 
 test('a run is the same each time', async () => {
-  assert.equal(await tellRun(7), await tellRun(7));
+  assert.equal(await tellRun('front', 7), await tellRun('front', 7));
 });
