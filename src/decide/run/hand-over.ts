@@ -36,10 +36,7 @@ function buildEffect(kind: HandOverEffect['kind'], nowMs: number, { limits }: Po
   return { kind, sinceMs: nowMs, untilMs: nowMs + HAND_OVER_MAX_MS, graceMs: findWatchEnd(0, limits) };
 }
 
-/**
- * Main runs again: what a keeper has would be scraped beside the numbers that the pod shows now. A hand-over
- * that failed may have come there too, if its answer was lost.
- */
+/** Main runs again: what a keeper has, or may have, would be scraped beside the numbers of now. */
 export function withdrawFirst(decision: Decision, { handOver }: Holding, nowMs: number, policy: Policy): Decision {
   const mayBeKept = handOver !== undefined && policy.handOver?.kind === 'keeper';
   if (!mayBeKept || decision.kind !== 'watching') return decision;
