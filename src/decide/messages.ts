@@ -53,7 +53,7 @@ export const MESSAGES = {
   keptPageLost: warn('a page that a program asked to keep is gone before a scrape had it: there is room for four'),
   nothingPushed: warn("nothing was pushed: check the host and port of main's URL, and hostAliases"),
   hookNotCalled: warn(
-    'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, or is not Python 3.6 or later',
+    'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, has a wrong LASTSCRAPE_SNAPSHOT_URL, or is not Python 3.6 or later',
   ),
   familyTwice: warn('two files have a metric with different types, or the same series of it: the first file wins'),
   inExportersPlace: info(

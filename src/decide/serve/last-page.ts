@@ -8,10 +8,12 @@ export type LastPage = {
   readonly by: 'main' | 'read';
   /** How long before main's end the page was read: later changes may be missing. At least 0. */
   readonly missesMs: number;
+  /** How long before its end main called. Absent: at its end, or never. */
+  readonly calledMs?: number;
 };
 
-/** A call this long before the end was main's last act: the kubelet's signal comes a second or two later. */
-const CALL_BEFORE_END_MS = 5_000;
+/** A call this long before the end is at the end: the kubelet's signal comes a second or two later. */
+const CALL_AT_END_MS = 5_000;
 
 /**
  * The last page of a main that ended at `endedAtMs`, in one format: its oldest part was read at `readAtMs`;
@@ -23,9 +25,14 @@ export function findLastPage(
   endedAtMs: number,
 ): LastPage | null {
   if (readAtMs === null) return null;
-  const isCalled = calledAtMs !== null && readAtMs >= calledAtMs && endedAtMs - calledAtMs <= CALL_BEFORE_END_MS;
-  if (kind === 'pushes' || isCalled) return { by: 'main', missesMs: 0 };
-  return { by: 'read', missesMs: Math.max(0, endedAtMs - readAtMs) };
+  const read = { by: 'read', missesMs: Math.max(0, endedAtMs - readAtMs) } as const;
+  const last = { by: 'main', missesMs: 0 } as const;
+  if (kind === 'pushes') return last;
+  if (calledAtMs === null || readAtMs < calledAtMs) return read;
+  const calledMs = endedAtMs - calledAtMs;
+  if (calledMs <= CALL_AT_END_MS) return last;
+  // A page that was read since shows that main went on; without one it served nothing any more.
+  return { ...(readAtMs === calledAtMs ? last : read), calledMs };
 }
 
 /**
