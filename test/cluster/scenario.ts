@@ -160,6 +160,13 @@ export function readReport(namespace: Namespace): ReturnType<typeof readEnd> {
   return readEnd(masterPod(namespace));
 }
 
+/** As `kubectl drain` does. */
+export async function evict(namespace: string, name: string): Promise<void> {
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+  await getFixture().cluster.kubectl(['create', '--raw', path, '--filename=-'], JSON.stringify(eviction));
+}
+
 /** Waits until lastscrape has logged that message in a pod. */
 export async function untilLogged(
   namespace: Namespace,

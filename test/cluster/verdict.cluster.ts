@@ -11,6 +11,7 @@ import { IMAGES } from './images.ts';
 import { EXPORTER, type LocustTest, MASTER, withVariable } from './locust-test.ts';
 import {
   END_MS,
+  evict,
   findStatus,
   getFixture,
   masterPod,
@@ -21,6 +22,8 @@ import {
   readLocustTotal,
   runScenario,
   runScenarioIn,
+  START_MS,
+  untilLogged,
 } from './scenario.ts';
 
 /** With what the users of the test do: 1 ms each, and of the failing ones every fifth. */
@@ -106,14 +109,37 @@ export function runVerdictScenarios(): void {
     const { report, exitCode } = readEnd(pod);
     assert.deepEqual([report.verdict, report.failed, exitCode], ['failed', { entry: 'errors_total > 0', seen: 3 }, 1]);
   });
+
+  runScenarioIn(
+    'verdict: an eviction is repeated, and does not count; then the verdict fails the Job',
+    {},
+    async (namespace) => {
+      // A single failure that counts would end it.
+      await namespace.apply(failingJob({ seconds: 10, backoffLimit: 0 }));
+      const isRunning = (pod: Pod) => findStatus(pod, 'main')?.state.running !== undefined;
+      const { pod: first } = await namespace.untilPod('main running', START_MS, isRunning);
+      await untilLogged(namespace, first, 'main is running', START_MS);
+      const { name } = first.metadata;
+      await evict(namespace.name, name);
+      assert.equal(await namespace.untilJobEnded('counts', END_MS), 'Failed');
+      const ends = new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod]));
+      assert.equal(ends.size, 2);
+      const verdicts = [...ends.values()].map((pod) => [readEnd(pod).report.verdict, readEnd(pod).exitCode]);
+      assert.deepEqual(verdicts, [
+        ['notJudged', 75],
+        ['failed', 1],
+      ]);
+    },
+  );
 }
 
 /** A job that counts three errors in a textfile, and succeeds. */
 const COUNTS =
-  'printf "# TYPE errors_total counter\\nerrors_total 3\\n" >/shared/a.tmp; mv /shared/a.tmp /shared/a.prom; touch /shared/done';
+  'printf "# TYPE errors_total counter\\nerrors_total 3\\n" >/shared/a.tmp; mv /shared/a.tmp /shared/a.prom; ' +
+  'trap "exit 143" TERM; sleep $SECONDS & wait; touch /shared/done';
 
 /** A Job that is repeated three times, unless the policy of docs/verdict.md ends it. */
-function failingJob(): Manifest {
+function failingJob({ seconds = 0, ...job }: { seconds?: number; backoffLimit?: number } = {}): Manifest {
   const [, yaml = ''] = /^ {2}```yaml\n( {2}backoffLimit: 3\n[\s\S]*?)^ {2}```$/m.exec(PAGE) ?? [];
   const volumeMounts = [{ name: 'shared', mountPath: '/shared' }];
   const env = {
@@ -124,7 +150,12 @@ function failingJob(): Manifest {
     LASTSCRAPE_FAIL_IF: 'errors_total > 0',
   };
   const containers = [
-    { name: 'main', image: IMAGES.busybox, command: ['sh', '-c', COUNTS], volumeMounts },
+    {
+      name: 'main',
+      image: IMAGES.busybox,
+      command: ['sh', '-c', COUNTS.replace('$SECONDS', `${seconds}`)],
+      volumeMounts,
+    },
     {
       name: 'lastscrape',
       image: IMAGES.lastscrape,
@@ -137,7 +168,7 @@ function failingJob(): Manifest {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: { name: 'counts' },
-    spec: { ...parse(yaml), template: { spec } },
+    spec: { ...parse(yaml), ...job, template: { spec } },
   };
 }
 
