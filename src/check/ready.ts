@@ -1,6 +1,5 @@
 // `--ready`: whether the lastscrape of this pod listens, for a hook of the kubelet that holds main back until
-// then,
-// and for the chart's test. It asks by loopback, which no mesh redirects, and sends no byte.
+// then, and for the chart's test. It asks by loopback, which no mesh redirects, and sends no byte.
 
 import { dial } from '../base/net/dial.ts';
 import { pause, SYSTEM_CLOCK } from '../base/waits.ts';

@@ -36,7 +36,8 @@ export function findSurroundings(env: Environment, ownPid: number) {
   return {
     env,
     isPod: readVariable(env, POD_VARIABLE) !== '' || POD_FILES.some((path) => existsSync(path)),
-    readExporter,
+    readExporter: (config: ReadableConfig, signal: AbortSignal) =>
+      readExporter(config, signal, readVariable(env, 'POD_IP')),
     describeNamespace: () => describeNamespace(ownPid),
     /** Whether a lastscrape that may hold the pod runs in this container, or is visible from it. */
     isRunningBeside: () => isRunningBeside(ownPid),
@@ -75,7 +76,7 @@ export async function findListenProblem({ host, port }: FrontAddress): Promise<L
 type ReadableConfig = Pick<Config, 'conditions' | 'metricsUrl' | 'front' | 'locust' | 'thresholds'>;
 
 /** Reads the exporter once, or what the front would serve: `failed` if it cannot serve that. */
-export async function readExporter(config: ReadableConfig, signal: AbortSignal): Promise<ExporterReading> {
+export async function readExporter(config: ReadableConfig, signal: AbortSignal, podIp = ''): Promise<ExporterReading> {
   const { conditions, metricsUrl, front, locust, thresholds } = config;
   const metricNames = conditions.flatMap(({ metricName }) => metricName ?? []);
   if (front === null) {
@@ -83,8 +84,8 @@ export async function readExporter(config: ReadableConfig, signal: AbortSignal):
     return exporter.read(signal).ended.finally(exporter.close);
   }
   const { openSource } = await import('../front/open-source.ts');
-  const parts = { url: metricsUrl, metricNames, selectors: thresholds, locust, clock: SYSTEM_CLOCK, log: () => {} };
-  const source = openSource(parts);
+  const own = { selectors: thresholds, locust, podIp, clock: SYSTEM_CLOCK, log: () => {} };
+  const source = openSource({ url: metricsUrl, metricNames, ...own });
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(`timed out after ${READ_TIMEOUT_MS / 1_000} s`), READ_TIMEOUT_MS);
   try {

@@ -188,8 +188,7 @@ export function readFallbackConfig(
 
 /**
  * The entry that makes a signal main's end, even mistyped if DONE_WHEN is unreadable, or in a variable whose
- * name is
- * mistyped; null: no entry does.
+ * name is mistyped; null: no entry does.
  */
 export function findSignalEntry(
   env: Environment,

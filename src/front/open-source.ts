@@ -1,5 +1,7 @@
 // Which source a front reads, by the scheme of its URL. Loaded with the front, or with a check of it.
 
+import { dialBeside } from '../base/net/dial.ts';
+import { openExchange } from '../base/net/exchange.ts';
 import { findSourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { START_METRIC } from './kept-source.ts';
@@ -15,6 +17,8 @@ export type FrontSourceParts = SourceParts & {
   readonly locust?: { readonly namespace: string; readonly path: string; readonly headersFile: string | null };
   /** How a program is asked. Default: over HTTP. */
   readonly openExchange?: GetterParts['open'];
+  /** The pod's address: a program may listen there, and not on loopback. Default: unknown. */
+  readonly podIp?: string;
 };
 
 /** `problem`: of a source that listens, `what is; what to do`. */
@@ -37,11 +41,13 @@ export async function openFrontSource(
 
 /** Opens one that is read; nothing is before the first call of `read`. */
 export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): Source {
-  const { url, metricNames, selectors, log, openExchange } = parts;
+  const { url, metricNames, selectors, log, podIp = '' } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
-  if (kind === 'program')
-    return openHttpSource(url, [...metricNames, START_METRIC], selectors, openExchange && { open: openExchange });
+  if (kind === 'program') {
+    const { openExchange: open = (origin) => openExchange(origin, dialBeside(podIp)) } = parts;
+    return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open });
+  }
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });
 }

@@ -78,8 +78,7 @@ export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signal
 
 /**
  * Whether SIGTERM came while Node started, as it does where a pod's main ends at once: Node's own handler
- * resets the
- * signal's disposition, and raises it again, which does nothing to PID 1 (seen, Node 24.21.0).
+ * resets the signal's disposition, and raises it again, which does nothing to PID 1 (seen, Node 24.21.0).
  */
 export function hasMissedSigterm(): boolean {
   const SIGTERM_BIT = 1n << 14n;

@@ -1,6 +1,7 @@
 // The parts of a run, opened from its configuration: each room is handed its own settings, and only here.
 // What is not configured is null, and its code is not loaded.
 
+import { readVariable } from '../base/parse.ts';
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
 import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
@@ -71,6 +72,7 @@ export async function openConfiguredFront({ host, config, toWallMs, log }: Openi
     at: config.front,
     url: config.metricsUrl,
     locust: config.locust,
+    podIp: readVariable(host.env, 'POD_IP'),
     metricNames: listMetricNames(config),
     selectors: config.thresholds,
     isOnlyEvidence: isPageOnlyEvidence(config),

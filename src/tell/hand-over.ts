@@ -1,6 +1,5 @@
 // Hands the last pages over to a keeper: one request with the pages of every format, and whose they are; and
-// takes them back.
-// Imported only where one is set. Decides nothing: what follows is the rules' to say.
+// takes them back. Imported only where one is set. Decides nothing: what follows is the rules' to say.
 
 import { prepareSmallFile } from '../base/mounted-file.ts';
 import { openExchange } from '../base/net/exchange.ts';

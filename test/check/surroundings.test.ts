@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { findListenProblem, readExporter } from '../../src/check/surroundings.ts';
+import { findListenProblem, findSurroundings, readExporter } from '../../src/check/surroundings.ts';
 import { readValid } from '../config/read-config.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
@@ -73,6 +73,21 @@ test('readExporter() reads what a front would serve, and says what it could not'
     const { observation } = await read(path);
     assert.ok(observation.kind === 'failed', path);
     assert.match(observation.why, why, path);
+  }
+});
+
+test("readExporter() finds a program at the pod's own address", async (context) => {
+  const server = createHttpServer((_, response) => response.end('a 1\n')).listen(0, '127.0.0.2');
+  context.after(() => server.close());
+  await once(server, 'listening');
+  const config = readValid({ LASTSCRAPE_FRONT: '9469', LASTSCRAPE_DONE_WHEN: 'sigterm' });
+  const metricsUrl = new URL(`http://localhost:${(server.address() as AddressInfo).port}`);
+  for (const [POD_IP, kind] of [
+    ['', 'refused'],
+    ['127.0.0.2', 'answered'],
+  ] as const) {
+    const { observation } = await findSurroundings({ POD_IP }, 1).readExporter({ ...config, metricsUrl }, NEVER);
+    assert.equal(observation.kind, kind);
   }
 });
 

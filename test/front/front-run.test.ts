@@ -100,6 +100,19 @@ test('the bytes of a live answer are those of the source, and ours after them, f
   }
 });
 
+test("a program that listens on the pod's own address alone is scraped, and its last page kept", async (t) => {
+  const program = createHttpServer((_, response) => response.end('a 1\n')).listen(0, '127.0.0.2');
+  t.after(() => program.close());
+  await once(program, 'listening');
+  const url = `http://localhost:${(program.address() as AddressInfo).port}/metrics`;
+  const { port } = await start(t, { LASTSCRAPE_METRICS_URL: url, POD_IP: '127.0.0.2' });
+  assert.equal(readValue((await scrape(port)).text, 'a'), 1);
+  program.close();
+  program.closeAllConnections();
+  const { text } = await scrape(port);
+  assert.deepEqual([readValue(text, 'a'), readValue(text, 'lastscrape_source_up')], [1, 0]);
+});
+
 test('promtool is there', { skip: gate(findPrograms(), 'front-run.test.ts', ['promtool']) }, () => {});
 
 /** Where promtool finds nothing wrong with the source's, it finds nothing wrong with ours; and never anything about our own. */

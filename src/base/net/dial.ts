@@ -42,6 +42,21 @@ export async function dial(hostname: string, port: number, limits: DialOptions):
   return { kind: 'unknown', why: codes.find((code) => code !== 'ECONNREFUSED') ?? codes.join(' ') };
 }
 
+/**
+ * Connects as `dial`, and where `localhost` refuses, to this address too; no longer once that has accepted,
+ * since a mesh may accept at the other for what is gone. What is no address counts as none.
+ */
+export function dialBeside(address: string): typeof dial {
+  let wasLocal = isIP(address) === 0;
+  return async (hostname, port, limits) => {
+    const local = await dial(hostname, port, limits);
+    wasLocal ||= local.kind === 'open';
+    if (wasLocal || hostname !== 'localhost' || local.kind !== 'refused') return local;
+    const beside = await dial(address, port, limits);
+    return beside.kind === 'open' ? beside : local;
+  };
+}
+
 /** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
 async function dialHost(host: string, port: number, limits: DialOptions): Promise<Socket | readonly string[]> {
   if (isIP(host) !== 0) {

@@ -1,7 +1,6 @@
 // What a program pushes: families with their series as text, each with the labels of its group. Reads text
-// 0.0.4 and OpenMetrics as Pushgateway reads its text, and writes pages. Pure.
-// (storage/diskmetricstore.go of prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of
-// prometheus/common.)
+// 0.0.4 and OpenMetrics as Pushgateway reads its text, and writes pages. Pure. (storage/diskmetricstore.go of
+// prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of prometheus/common.)
 
 import { copyText, cut, decodeUtf8 } from '../../base/text.ts';
 import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';

@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type DialResult, dial, isRefused, lookUp } from '../../../src/base/net/dial.ts';
+import { type DialResult, dial, dialBeside, isRefused, lookUp } from '../../../src/base/net/dial.ts';
 import { makeFolder } from '../../support/folder.ts';
 import { closedPort } from '../../support/peer.ts';
 import { gateNamespaces } from '../../support/pid-namespace.ts';
@@ -43,8 +43,8 @@ async function listen(context: TestContext, host: string, port = 0): Promise<num
   return (server.address() as AddressInfo).port;
 }
 
-async function dialOnce(host: string, port: number, signal?: AbortSignal): Promise<DialResult> {
-  const result = await dial(host, port, { timeoutMs: 5_000, signal });
+async function dialOnce(host: string, port: number, signal?: AbortSignal, by = dial): Promise<DialResult> {
+  const result = await by(host, port, { timeoutMs: 5_000, signal });
   if (result.kind === 'open') result.socket.destroy();
   return result;
 }
@@ -101,6 +101,20 @@ test('dial() is refused where nothing listens', async () => {
   const port = await closedPort();
   assert.deepEqual(await dialOnce('localhost', port), { kind: 'refused' });
   assert.deepEqual(await dialOnce('127.0.0.1', port), { kind: 'refused' });
+});
+
+test('dialBeside() finds what listens at the other address alone, until loopback has accepted once', async (context) => {
+  const port = await listen(context, '127.0.0.2');
+  const by = dialBeside('127.0.0.2');
+  const ask = async (host: string, how = by) => (await dialOnce(host, port, undefined, how)).kind;
+  assert.deepEqual([await ask('localhost'), await ask('127.0.0.1')], ['open', 'refused']);
+  for (const other of ['', 'localhost', '127.0.0.3'])
+    assert.equal(await ask('localhost', dialBeside(other)), 'refused');
+  const local = createServer().listen(port, '127.0.0.1');
+  await once(local, 'listening');
+  assert.equal(await ask('localhost'), 'open');
+  await once(local.close(), 'close');
+  assert.equal(await ask('localhost'), 'refused');
 });
 
 test('dial() gives up at once when it is aborted', async (context) => {
