@@ -1,6 +1,5 @@
-// `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with
-// it, and with it and Python's hook (or one line of code). lastscrape and the jobs are processes of their
-// own.
+// `npm run demo -- --front`: the end of a job with its own /metrics in three pods: without lastscrape, with it, and
+// with it and Python's hook (or one line of code). lastscrape and the jobs are processes of their own.
 
 import { join } from 'node:path';
 import process from 'node:process';

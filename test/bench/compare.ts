@@ -1,7 +1,6 @@
-// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries side by side, with the
-// exporter's place alone set, in --rounds (4, of 75 s each). AFTER: what `npm run build` made. Exits 1 above
-// 1.03 times the size or memory, or 1.25 times the time or CPU time: run it twice before you believe a small
-// difference.
+// What a change costs: `npm run compare -- BEFORE [AFTER]` runs two binaries side by side, with the exporter's place
+// alone set, in --rounds (4, of 75 s each). AFTER: what `npm run build` made. Exits 1 above 1.03 times the size or
+// memory, or 1.25 times the time or CPU time: run it twice before you believe a small difference.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

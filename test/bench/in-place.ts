@@ -1,6 +1,5 @@
-// `npm run measure -- --locust`: in how many tests of a real Locust Prometheus holds the final total, by how
-// the test ends: lastscrape in the exporter's place, the exporter with lastscrape, the exporter killed with
-// Locust.
+// `npm run measure -- --locust`: in how many tests of a real Locust Prometheus holds the final total, by how the test
+// ends: lastscrape in the exporter's place, the exporter with lastscrape, the exporter killed with Locust.
 
 import { writeTable } from './budgets.ts';
 import {

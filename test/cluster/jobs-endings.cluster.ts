@@ -16,6 +16,7 @@ import { type Manifest, runShell } from './cluster.ts';
 import {
   buildCountingJob,
   buildRestartedJob,
+  type CountingJob,
   JOB,
   jobPod,
   LABELLED,
@@ -30,6 +31,7 @@ import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import {
   END_MS,
+  evict,
   findFirstEnd,
   findStatus,
   getFixture,
@@ -204,7 +206,14 @@ export function runJobsEndingScenarios(): void {
       assert.match(warning, /lastscrape is not added: nothing says where the metrics are; /);
     }
     const pushed = { 'lastscrape.dev/pushgateway': 'gateway.a.svc:9091' };
-    for (const [annotations, expected] of [
+    const deadline = { activeDeadlineSeconds: 90 };
+    const tooShort = /activeDeadlineSeconds: 90 s; after main the pod may be held for 90 s, /;
+    const rows: readonly (readonly [annotations: Record<string, string>, expected: RegExp, more?: CountingJob])[] = [
+      [{}, tooShort, { job: deadline }],
+      [{}, tooShort, { edit: (spec) => ({ ...spec, ...deadline }) }],
+      [{ 'lastscrape.dev/ttl': '89s' }, /^$/, { job: deadline }],
+      [{ 'lastscrape.dev/scrapes': '0' }, /^$/, { job: deadline }],
+      [{ 'lastscrape.dev/hand-over': 'http://keeper' }, /^$/, { job: deadline }],
       [{ 'lastscrape.dev/done-when': 'port:1' }, /lastscrape.dev\/done-when: does nothing with the label/],
       [
         { 'lastscrape.dev/hook': 'ruby' },
@@ -215,8 +224,9 @@ export function runJobsEndingScenarios(): void {
         /lastscrape.dev\/push: this name leads to lastscrape itself/,
       ],
       [{ ...pushed, 'lastscrape.dev/push': 'pushgateway+http://gateway.a:9091' }, /^$/],
-    ] as const) {
-      const [useless = ''] = await readWarnings(namespace.name, buildCountingJob({ annotations }));
+    ];
+    for (const [annotations, expected, more = {}] of rows) {
+      const [useless = ''] = await readWarnings(namespace.name, buildCountingJob({ annotations, ...more }));
       assert.match(useless, expected);
     }
     const misplaced = { ...buildCountingJob({ labels: {} }), metadata: { name: JOB, labels: LABELLED } };
@@ -231,13 +241,6 @@ export function runJobsEndingScenarios(): void {
 
 async function readFirst(namespace: string): Promise<number> {
   return (await getFixture().prometheus.readSamples('lastscrape_source_up{job="lastscrape-front"}', namespace)).length;
-}
-
-/** As `kubectl drain` does. */
-async function evict(namespace: string, name: string): Promise<void> {
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
-  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
-  await getFixture().cluster.kubectl(['create', '--raw', path, '--filename=-'], JSON.stringify(eviction));
 }
 
 /** What kubectl warned of; it must end well. */

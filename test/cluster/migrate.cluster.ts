@@ -1,6 +1,5 @@
-// The scenarios of deploy/migrate.md: each after-manifest as it is written, with other images and a mesh's
-// proxy. Each has an ending that the tool it replaces gets wrong, too. And deploy/job/migration, in the same
-// way.
+// The scenarios of deploy/migrate.md: each after-manifest as it is written, with other images and a mesh's proxy. Each
+// has an ending that the tool it replaces gets wrong, too. And deploy/job/migration, in the same way.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -46,7 +46,7 @@ test('a labelled pod gets lastscrape as its last native sidecar, and else only t
     const { annotations = {} } = ownMetadata;
     const front = String(findSidecar(readJobGolden(name)).ports?.[0]?.['containerPort']);
     const moved = {
-      ...('prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
+      ...(name === 'scrape-ports' || 'prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
       ...(name === 'own-url' ? { 'prometheus.io/path': '/metrics', 'prometheus.io/scheme': 'http' } : {}),
     };
     const labelled = { annotations: {}, ...metadata };
@@ -118,6 +118,7 @@ test('the metrics are read where the pod says that they are', () => {
     'named-port': 'http://localhost:8000/stats',
     'own-url': 'http://localhost:8001/report',
     pushed: 'pushgateway://127.0.0.1:9091',
+    'scrape-ports': 'http://localhost:8000/metrics',
     'wrong-hook': 'http://localhost:8000/metrics',
     'wrong-ttl': 'http://localhost:8000/metrics',
   });

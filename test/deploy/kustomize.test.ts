@@ -237,7 +237,9 @@ test('the component of the hand-over adds what docs/keeper.md shows, with or wit
       assert.deepEqual(new Set(has), new Set([...had, ...needed]));
       assert.deepEqual(now.slice(0, -1), initContainers);
       const [plain, container] = [was.at(-1), now.at(-1)];
-      assert.deepEqual(byName(container?.env ?? []), byName([...(plain?.env ?? []), ...env]), name);
+      // The front has POD_IP already.
+      const others = plain?.env?.filter((each) => each.name !== 'POD_IP') ?? [];
+      assert.deepEqual(byName(container?.env ?? []), byName([...others, ...env]), name);
       const mounts = [...((plain?.volumeMounts as readonly Fields[]) ?? []), ...volumeMounts];
       assert.deepEqual(new Set(container?.volumeMounts as readonly Fields[]), new Set(mounts));
     }

@@ -1,6 +1,5 @@
-// The binary in surroundings that a pod may bring along: variables for other Nodes, closed streams, no
-// identity, no rights, PID 1. Every run is a whole job on the stand-ins, which must end as if nothing were
-// there.
+// The binary in surroundings that a pod may bring along: variables for other Nodes, closed streams, no identity, no
+// rights, PID 1. Every run is a whole job on the stand-ins, which must end as if nothing were there.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

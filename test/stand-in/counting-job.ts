@@ -1,8 +1,7 @@
-// A main that serves its own metrics and ends; its counter changes until then. Its last line is JSON: the
-// final value, and the one that the last read showed. JOB_MS: how long it works (default: until SIGTERM).
-// JOB_FRONT: a front to request a snapshot from at the end. JOB_FAIL_FILE: counts its runs; the first
-// JOB_FAILURES end with 1. JOB_EAT: after JOB_MS, once the last value was read, it takes memory until it is
-// killed.
+// A main that serves its own metrics and ends; its counter changes until then. Its last line is JSON: the final value,
+// and the one that the last read showed. JOB_MS: how long it works (default: until SIGTERM). JOB_FRONT: a front to
+// request a snapshot from at the end. JOB_FAIL_FILE: counts its runs; the first JOB_FAILURES end with 1. JOB_EAT: after
+// JOB_MS, once the last value was read, it takes memory until it is killed.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

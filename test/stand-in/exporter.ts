@@ -1,6 +1,5 @@
-// The stand-in for locust_exporter, which no registry has: answers as 0.5.0 and 0.5.2 do (exporter.test.ts),
-// without the families of the Go runtime. The page is lastscrape's own, which memory.test.ts holds against
-// the recordings.
+// The stand-in for locust_exporter, which no registry has: answers as 0.5.0 and 0.5.2 do (exporter.test.ts), without
+// the families of the Go runtime. The page is lastscrape's own, which memory.test.ts holds against the recordings.
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';

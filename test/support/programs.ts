@@ -1,7 +1,6 @@
 // Finds the real programs of the pods; installs nothing (tools/install-programs.ts and a package manager do).
-// LASTSCRAPE_TEST_LOCUST_VERSION: another Locust than the locked one. LASTSCRAPE_TEST_EXPORTER: a real
-// locust_exporter, else on the PATH. LASTSCRAPE_TEST_BINARY: a built watcher, else the sources. CI=true:
-// nothing may be missing.
+// LASTSCRAPE_TEST_LOCUST_VERSION: another Locust than the locked one. LASTSCRAPE_TEST_EXPORTER: a real locust_exporter,
+// else on the PATH. LASTSCRAPE_TEST_BINARY: a built watcher, else the sources. CI=true: nothing may be missing.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
-// `node test/tools/install-programs.ts`: installs the programs of the tests that pip and Go install, each
-// cached by version or lock file, by hash where locked; another Locust (LASTSCRAPE_TEST_LOCUST_VERSION)
-// without.
+// `node test/tools/install-programs.ts`: installs the programs of the tests that pip and Go install, each cached by
+// version or lock file, by hash where locked; another Locust (LASTSCRAPE_TEST_LOCUST_VERSION) without.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -201,6 +201,9 @@ lifecycle:
 {{- define "lastscrape.isDuration" -}}
 {{ . }}.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?([0-9]{1,11}ms)?$')
 {{- end }}
+{{- define "lastscrape.isPort" -}}
+{{ . }}.matches('^[0-9]{1,5}$') && int({{ . }}) > 0 && int({{ . }}) < 65536
+{{- end }}
 
 {{/* CEL: whether c is a lastscrape: by its name, its image, or a variable that no main has. With arguments it only prints something. */}}
 {{- define "lastscrape.hasImage" -}}
@@ -279,24 +282,24 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
 - name: isHooked
   expression: variables.hooked.size() > 0
 # Where the program's metrics are: what is said to lastscrape, else the annotations that people have already, else the port's name.
-- name: withPort
+- name: namedPorts
   expression: >-
-    (variables.template.spec.containers + variables.native).filter(c,
-    c.?ports.orValue(dyn([])).exists(p, p.?name.orValue('') in ['metrics', 'http-metrics']))
+    (variables.template.spec.containers + variables.native).map(c, c.?ports.orValue(dyn([])).filter(p,
+    p.?name.orValue('') in ['metrics', 'http-metrics'] && p.?protocol.orValue('TCP') == 'TCP')).filter(each, each.size() > 0)
+- name: portText
+  expression: variables.annotations[?'prometheus.io/port'].orValue('')
 - name: port
   expression: >-
     variables.pushPort != 0 || variables.annotations[?'prometheus.io/scheme'].orValue('http') != 'http' ? ''
-    : variables.annotations[?'prometheus.io/port'].orValue('').matches('^[0-9]{1,5}$') ? string(variables.annotations['prometheus.io/port'])
-    : variables.withPort.size() == 0 ? ''
-    : string(variables.withPort[0].ports.filter(p, p.?name.orValue('') in ['metrics', 'http-metrics'])[0].containerPort)
+    : {{ include "lastscrape.isPort" "variables.portText" }} ? string(int(variables.portText))
+    : variables.namedPorts.size() == 0 ? '' : string(variables.namedPorts[0][0].containerPort)
 - name: ownUrl
   expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
 - name: frontText
   expression: variables.annotations[?'lastscrape.dev/front'].orValue('').trim()
 - name: front
   expression: >-
-    variables.frontText == '' ? 9469
-    : variables.frontText.matches('^[1-9][0-9]{0,4}$') && int(variables.frontText) < 65536 ? int(variables.frontText) : 0
+    variables.frontText == '' ? 9469 : {{ include "lastscrape.isPort" "variables.frontText" }} ? int(variables.frontText) : 0
 - name: ports
   expression: >-
     variables.containers.map(c, c.?ports.orValue(dyn([])).map(p, int(p.containerPort))).filter(each, each.size() > 0)
@@ -308,7 +311,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     : variables.podReason != '' ? variables.podReason
     : 'kubernetes.io/config.mirror' in variables.annotations ? 'it is a static pod, which the kubelet runs from a file of the node'
     : variables.pushPort == 0 && variables.ownUrl == '' && variables.port == ''
-    ? 'nothing says where the metrics are; set the annotation prometheus.io/port (and prometheus.io/path; http only), name'
+    ? 'nothing says where the metrics are; set the annotation prometheus.io/port (1 to 65535; and prometheus.io/path; http only), name'
     + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
     + ' the program pushes'
     : variables.front == 0 ? 'lastscrape.dev/front must be the number of a port, 1 to 65535'
@@ -321,7 +324,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     ? 'lastscrape.dev/pushgateway must list NAME:PORT, such as pushgateway.monitoring.svc:9091, all with one port that is free in'
     + ' this pod; not a URL, not https, no IP address'
     : variables.isHooked && (variables.template.spec.?volumes.orValue(dyn([])).exists(v, v.name == 'lastscrape-hooks')
-    || variables.hooked.exists(c, c.?volumeMounts.orValue(dyn([])).exists(m, m.mountPath == '/lastscrape-hooks')))
+    || variables.hooked.exists(c, c.?volumeMounts.orValue(dyn([])).exists(m, m.mountPath.matches('(^|/)lastscrape-hooks(/|$)'))))
     ? 'lastscrape.dev/hook needs a volume lastscrape-hooks and a folder /lastscrape-hooks, which this pod has already'
     : ''
 {{- end }}
@@ -342,6 +345,16 @@ projected:
         items:
           - {path: labels, fieldRef: {fieldPath: metadata.labels}}
           - {path: annotations, fieldRef: {fieldPath: metadata.annotations}}
+{{- end }}
+
+{{/* Variables of a policy: what replaces the hold. */}}
+{{- define "lastscrape.handOverVariables" -}}
+# What replaces the hold: none, push, or the URL of a keeper, which wants a volume that tells who the pod is.
+- name: handOverText
+  expression: variables.annotations[?'lastscrape.dev/hand-over'].orValue('').trim()
+- name: handOver
+  expression: >-
+    variables.handOverText == '' ? '{{ if .Values.keeper.enabled }}{{ include "lastscrape.keeperUrl" . }}{{ end }}' : variables.handOverText
 {{- end }}
 
 {{/* What a policy that changes pods is: one of the API server, or of Kyverno, which has the same fields. */}}

@@ -1,6 +1,5 @@
-// Run by dial.test.ts inside of a network namespace: dials HOST, HOST=LISTENER (while something listens
-// there) or HOST=LISTENER+COUNT (at that many open connections); a line a result, and one for a socket in
-// TIME_WAIT.
+// Run by dial.test.ts inside of a network namespace: dials HOST, HOST=LISTENER (while something listens there) or
+// HOST=LISTENER+COUNT (at that many open connections); a line a result, and one for a socket in TIME_WAIT.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
