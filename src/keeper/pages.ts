@@ -180,10 +180,13 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
     placing = placed.catch(() => {});
     return placed;
   }
-  async function setAside(key: string, why: string): Promise<void> {
+  function warn(problem: string): void {
     counts.corrupt_total++;
+    log({ id: 'keptPageCorrupt', fields: { problem } });
+  }
+  async function setAside(key: string, why: string): Promise<void> {
     const path = await store.setAside(key, limits.maxBytes * CORRUPT_SHARE);
-    log({ id: 'keptPageCorrupt', fields: { problem: `${path}: ${why}; its numbers are lost, delete it` } });
+    warn(`${path}: ${why}; its numbers are lost, delete it`);
   }
   function takeBack(key: string, { kept, sizeBytes }: Found): void {
     const page = describePage(key, kept, sizeBytes);
@@ -216,15 +219,20 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
   return {
     inOrder,
     count: () => counts,
-    /** All that the store has. @throws what the file system throws */
+    /** All that the store has; what cannot be read stays. @throws what the file system throws */
     async readAll(): Promise<void> {
+      const inspect = (key: string) =>
+        store.inspect(key).catch(({ message }: Error) => {
+          warn(`${key}.page: ${message}; mend it and start again, or delete it`);
+          return null;
+        });
       const keys = await store.listKeys();
       for (let from = 0; from < keys.length; from += READ_AT_ONCE) {
         const some = keys.slice(from, from + READ_AT_ONCE);
-        for (const [index, found] of (await Promise.all(some.map(store.inspect))).entries()) {
+        for (const [index, found] of (await Promise.all(some.map(inspect))).entries()) {
           const key = some[index] ?? '';
-          if (found.kind === 'corrupt') await setAside(key, found.why);
-          else takeBack(key, found);
+          if (found?.kind === 'corrupt') await setAside(key, found.why);
+          else if (found !== null) takeBack(key, found);
         }
       }
     },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -147,13 +147,17 @@ test('after a restart every page is there again, and one that was changed on the
     flip(() => 15),
   );
   writeFileSync(join(first.folder, '.7.tmp'), 'torn');
+  const unreadable = join(first.folder, 'f.page');
+  mkdirSync(unreadable);
   await using second = await startKeeper({}, first);
-  assert.equal(await second.metric('corrupt_total'), 3, 'cut off, and labels that were changed: seen at the start');
+  assert.equal(await second.metric('corrupt_total'), 4, 'cut off, labels that were changed, one that cannot be read');
+  assert.match(second.child.lines.map(({ text }) => text).join(), /f\.page: EISDIR: .*; mend it and start again/);
+  assert.ok(existsSync(unreadable), 'it stays: the next start may read it');
   const pages = await readPages(second);
   assert.deepEqual([Object.keys(pages).sort(), pages['a']], [['a', 'e'], 'a 1\n']);
   assert.match(pages['e'] ?? '', /^500 the page cannot be read: the checksum of page 1 is wrong/);
   assert.deepEqual(await readPages(second), { a: 'a 1\n' }, 'and it is no longer listed');
-  assert.equal(await second.metric('corrupt_total'), 4);
+  assert.equal(await second.metric('corrupt_total'), 5);
   for (const name of ['b', 'c', 'd', 'e']) {
     const problems = second.child.lines.filter(({ text }) => text.includes(`${paths[name]}.corrupt`));
     assert.equal(problems.length, 1, name);
