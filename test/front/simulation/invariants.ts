@@ -40,7 +40,19 @@ type Facts = {
 
 /** What is wrong with a run; empty: nothing. */
 export function findFaults(run: Run): readonly string[] {
-  return [...checkBudget(run), ...checkEnd(run)];
+  return run.scenario.isInTurn ? checkTurns(run) : [...checkBudget(run), ...checkEnd(run)];
+}
+
+/** 1: every scraper gets what each program had kept as it ended. */
+function checkTurns({ scrapes, scenario: { scrapers, snapshotsMs, source } }: Run): readonly string[] {
+  return scrapers.flatMap((plan) => {
+    const readsMs = scrapes.map((each) => (each.plan === plan ? findReadMs(each.page) : Number.NaN));
+    return source.downs.flatMap(({ fromMs }, index) =>
+      readsMs.some((readMs) => readMs >= Number(snapshotsMs[index]) && readMs < fromMs)
+        ? []
+        : [`1: ${plan.address} got nothing of what was kept before ${fromMs}`],
+    );
+  });
 }
 
 /** 6: between two own reads, the first of which was whole, main has its rest. Before its end. */

@@ -27,6 +27,8 @@ export type Scenario = {
   /** Calls of /-/snapshot. */
   readonly snapshotsMs: readonly number[];
   readonly pushWhen: 'always' | 'expired';
+  /** Each program on the port ends with a call of /-/snapshot, one for each of `source.downs`. */
+  readonly isInTurn?: boolean;
 };
 
 export function isBySignal(shape: Shape): boolean {
@@ -40,7 +42,52 @@ export function isOwn(shape: Shape): boolean {
 export function drawScenario(seed: number): Scenario {
   if (seed % 16 === 5) return { ...draw(seed, 'portAlone'), scrapers: [], snapshotsMs: [] };
   const scenario = draw(seed);
+  if (seed % 16 === 4) return takeTurns(scenario);
   return seed % 16 === 15 ? hangPatient(scenario) : scenario;
+}
+
+/**
+ * Two programs in turn on one port. That it is another shows by its start, which is not read of messages, or
+ * since nothing answers in between.
+ */
+function takeTurns(scenario: Scenario): Scenario {
+  const random = openRandom(scenario.seed + 0.25);
+  const showsStart = random.chance(0.5);
+  const intervalMs = random.pick([1_000, 2_000, 5_000]);
+  // By then the intervals of all are known.
+  const firstEndMs = 3 * intervalMs + random.between(0, 5_000);
+  const fromMs = firstEndMs + (showsStart ? random.between(20, 3_000) : 8_000);
+  const endMs = fromMs + random.between(500, 8_000);
+  const ends = { fromMs: 0, toMs: Number.POSITIVE_INFINITY, frozenAtMs: endMs };
+  const scrapers = Array.from({ length: random.pick([1, 2, 3]) }, (_, index) => ({
+    ...{ address: `10.0.0.${index}`, agent: 'Prometheus/3', hasHeader: true, keeps: random.chance(0.5) },
+    ...{ accept: random.pick(showsStart ? [undefined, ACCEPTS.openMetrics] : [undefined, ...Object.values(ACCEPTS)]) },
+    ...{ intervalMs, timeoutMs: intervalMs },
+    ...{ firstMs: random.between(0, intervalMs), untilMs: Number.POSITIVE_INFINITY, faultsProbability: 0 },
+  }));
+  return {
+    ...scenario,
+    shape: 'signalOwn',
+    limits: {
+      ...scenario.limits,
+      ...{ scrapesWantedCount: 'auto', ttlMs: 60_000, terminationGraceMs: 70_000, pollMs: 1_000 },
+    },
+    endMs,
+    signalsMs: [endMs + random.between(200, 2_000)],
+    source: {
+      ...{ families: ['a', 'b'].map((letter) => ({ name: `job_${letter}_total`, stepMs: 50, ...ends })), showsStart },
+      ...{ formats: random.pick(['text', 'asked']), tookMs: random.pick([2, 20]), faults: [], hasLength: true },
+      downs: [
+        { fromMs: firstEndMs, toMs: fromMs },
+        { fromMs: endMs, toMs: Number.POSITIVE_INFINITY },
+      ],
+      ...{ hasCounters: false, upUntilMs: null },
+    },
+    scrapers,
+    standstills: [],
+    snapshotsMs: [firstEndMs, endMs].map((atMs) => atMs - random.between(150, 400)),
+    isInTurn: true,
+  };
 }
 
 /** A request that a patient scraper waits for hangs, while another scraper comes every 2 s. */

@@ -43,6 +43,8 @@ export type SourcePlan = {
   readonly hasCounters: boolean;
   /** 1 while main lives; null: it has no such metric. */
   readonly upUntilMs: number | null;
+  /** Its page says when it began. Default: false. */
+  readonly showsStart?: boolean;
 };
 
 /** An answer that came whole, and is believed. */
@@ -191,6 +193,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     const isCut = fault?.kind === 'cut';
     const series = new Map(page);
     if (plan.upUntilMs !== null) series.set('job_up', Number(askedAtMs < plan.upUntilMs));
+    if (plan.showsStart) series.set('process_start_time_seconds', 1_800_000_000 + now);
     if (plan.hasCounters) series.set('promhttp_metric_handler_requests_total{code="200"}', finishedCount);
     if (plan.hasCounters) series.set('promhttp_metric_handler_requests_in_flight', 1);
     const rows = [...series].map(([name, value]) => writeFamily(format, name, value));
