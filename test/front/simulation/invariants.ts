@@ -65,8 +65,10 @@ function checkBudget({ reads, scrapes, scenario }: Run): readonly string[] {
     scrapes.some(({ arrivedAtMs, endedAtMs }) => (arrivedAtMs ?? atMs + 1) <= atMs && (endedAtMs ?? atMs) >= atMs);
   const untilMs = Math.min(endMs, ...signalsMs);
   const living = reads.filter(({ beganAtMs }) => beganAtMs < untilMs);
-  // A request is repeated once where its connection was dropped; one that is refused costs main nothing.
-  const own = living.filter(({ beganAtMs, isRefused }) => !isRefused && !isAsked(beganAtMs));
+  // A request is repeated at once where its connection was dropped: it is of the scrape that has given up since.
+  const isRepeat = ({ beganAtMs }: Run['reads'][number]) =>
+    living.some(({ endedAtMs, isWhole, isRefused }) => endedAtMs === beganAtMs && !isWhole && !isRefused);
+  const own = living.filter((read) => !isAsked(read.beganAtMs) && !(read.isRefused && isRepeat(read)));
   return own.flatMap((read, index) => {
     const before = own[index - 1];
     if (before?.isWhole !== true || before.endedAtMs === null) return [];
@@ -190,7 +192,7 @@ function isAfterEnd({ page }: Scrape): boolean {
 }
 
 /** 1, 2: what was served and pushed after the end has every number of the end, and none goes back. */
-function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
+function checkPages({ run, final, endedAtMs, knownAtMs }: Facts): readonly string[] {
   const ofText = final(undefined);
   if (ofText === null) return [];
   const faults: string[] = [];
@@ -218,19 +220,24 @@ function checkPages({ run, final, knownAtMs }: Facts): readonly string[] {
   }
   // Judged is what was shown since main was first alive; pushed what vanished shortly before, too.
   const { aliveSinceMs } = run.state.facts;
-  const isOfRun = run.wholes.some((each) => each.page.has(SELECTED) && each.endedAtMs > Number(aliveSinceMs));
+  // What comes in the moment in which a process that stood still learns of the end is pushed, and not judged.
+  const isLate =
+    scenario.standstills.length > 0 && run.wholes.some(({ endedAtMs }) => Math.abs(endedAtMs - knownAtMs) < 1);
+  const lookedMs = isLate ? knownAtMs - 1 : run.overAtMs;
+  const isOfRun = run.wholes.some(
+    (each) => each.page.has(SELECTED) && each.endedAtMs > Number(aliveSinceMs) && each.endedAtMs <= lookedMs,
+  );
   // One that restarts in the hold, and has no counter, is believed in any format (673542).
   const isAnew = run.wholes.some(
     ({ endedAtMs, generation, isKnownAsNew }) =>
       !isKnownAsNew && endedAtMs > knownAtMs && generation > findGeneration(scenario.source, knownAtMs),
   );
-  // What comes in the very moment in which a process that stood still learns of the end is pushed, not judged.
-  const isLate = run.wholes.some(({ endedAtMs }) => Math.abs(endedAtMs - knownAtMs) < 1);
-  const wanted = isOfRun && !isAnew && !isLate ? ofText.get(SELECTED) : undefined;
+  const known = isLate ? findFinal(run, undefined, endedAtMs, lookedMs) : ofText;
+  const wanted = isOfRun && !isAnew ? known?.get(SELECTED) : undefined;
   const reading = run.state.facts.numbers.readings[0];
   const judged = reading?.kind === 'value' ? reading.value : -1;
   // An answer may come between the last look and the end of serving.
-  const isNewest = isOnlyText && run.wholes.every(({ endedAtMs }) => endedAtMs <= run.overAtMs - 1);
+  const isNewest = isOnlyText && !isLate && run.wholes.every(({ endedAtMs }) => endedAtMs <= run.overAtMs - 1);
   if (wanted !== undefined && (judged < wanted || (isNewest && judged !== pushed.get(SELECTED)))) {
     faults.push(`2: ${judged} was judged, and ${pushed.get(SELECTED)} pushed, of ${wanted}`);
   }
