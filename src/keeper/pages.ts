@@ -145,8 +145,9 @@ async function takeIn(
     reserved = change.to;
   }
   try {
-    const written = await store.write(kept, pieces.read, reserve);
-    const place = async () => {
+    await using written = await store.write(kept, pieces.read, reserve);
+    await pieces.end();
+    await inOrder(async () => {
       handedOver.gone.throwIfAborted();
       if (isStopping()) throw new Refused('stopping');
       await written.place();
@@ -157,14 +158,7 @@ async function takeIn(
       });
       index.keep(key, { ...page, namespace, taken: reserved });
       reserved = NOTHING_TAKEN;
-    };
-    try {
-      await pieces.end();
-      await inOrder(place);
-    } catch (error) {
-      await written.discard();
-      throw error;
-    }
+    });
   } finally {
     index.change({ namespace, from: reserved });
   }

@@ -4,7 +4,6 @@
 import { createHash } from 'node:crypto';
 import { at, parseObject, toText, toTexts } from '../base/json.ts';
 import type { Environment } from '../base/parse.ts';
-import { pause } from '../base/waits.ts';
 import { ACCOUNT_FOLDER, findApiServer, openApiClient } from '../pod/api-server.ts';
 import { readStatusMessage } from '../pod/pod-status.ts';
 import { type ProvenPod, Refused } from './request.ts';
@@ -66,7 +65,7 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
     },
     /** Whether the server can be asked at all: why not, or null. Asks it about a token that is none. */
     async findProblem(): Promise<string | null> {
-      const found = await Promise.race([ask('none'), pause(SERVER_TIMEOUT_MS)]);
+      const found = await ask('none');
       return found instanceof Refused && found.reason === 'unchecked' ? found.message : null;
     },
     close: async () => void (await Promise.all(idle.map(({ close }) => close()))),

@@ -60,7 +60,6 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, li
     const route = routes.get(`${method} ${path}`);
     if (route !== undefined) return () => answerPod(exchange, route);
     exchange.request.resume();
-    if (method === 'GET' && path === '/-/healthy') return () => sendText(exchange, 200, 'ok');
     return () => sendText(exchange, 404, 'not found; here is POST /hand-over, for pods');
   }
 
@@ -152,11 +151,10 @@ export function openServeServer(
     try {
       const found = await pages.open(key, readAccept(request.headers.accept));
       if (found === null) return await sendText(exchange, 404, 'not kept, or not any more');
-      const { page, index } = found;
-      await using _page = { [Symbol.asyncDispose]: page.close };
-      const { contentType, sizeBytes } = page.kept.formats[index] as PageFormat;
-      const read = () => page.read(index);
-      const gzip = { read, sizeBytes: page.kept.packed[index]?.packedBytes ?? 0 };
+      await using page = found.page;
+      const { contentType, sizeBytes } = page.kept.formats[found.index] as PageFormat;
+      const read = () => page.read(found.index);
+      const gzip = { read, sizeBytes: page.kept.packed[found.index]?.packedBytes ?? 0 };
       // Most clients keep the connection: what follows on it is cheaper evidence.
       const mustArrive = !exchange.response.shouldKeepAlive;
       const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive };

@@ -31,17 +31,16 @@ export type Corrupt = { readonly kind: 'corrupt'; readonly why: string };
 export type Found = { readonly kind: 'page'; readonly kept: Line; readonly sizeBytes: number };
 
 /** A file that is open, and was whole when it was opened. */
-export type OpenPage = Found & {
-  /** The page in that format, packed; each piece is valid until the next. @throws where it cannot be read */
-  readonly read: (index: number) => AsyncGenerator<Uint8Array>;
-  readonly close: () => Promise<void>;
-};
+export type OpenPage = Found &
+  AsyncDisposable & {
+    /** The page in that format, packed; each piece is valid until the next. @throws where it cannot be read */
+    readonly read: (index: number) => AsyncGenerator<Uint8Array>;
+  };
 
-/** A file that is on the disk, and not yet in place. */
-type Written = {
+/** A file that is on the disk, and not yet in place: it is deleted unless it is put there. */
+type Written = AsyncDisposable & {
   /** @throws what the file system throws */
   readonly place: () => Promise<void>;
-  readonly discard: () => Promise<void>;
 };
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
@@ -73,7 +72,7 @@ export async function openStore(folder: string) {
       const discard = () => unlink(path).catch(() => {});
       try {
         await writeFile(path, kept, pages, onSize);
-        return { discard, place: () => rename(path, pagePath(nameKey(kept.pod))) };
+        return { [Symbol.asyncDispose]: discard, place: () => rename(path, pagePath(nameKey(kept.pod))) };
       } catch (error) {
         await discard();
         throw error;
@@ -91,15 +90,11 @@ export async function openStore(folder: string) {
     },
     /** Opens a page, and checks all of it. @throws what the file system throws */
     async open(key: string): Promise<OpenPage | Corrupt> {
-      const handle = await open(pagePath(key), 'r');
-      try {
-        const page = await openPage(handle);
-        if (page.kind === 'corrupt') await handle.close();
-        return page;
-      } catch (error) {
-        await handle.close();
-        throw error;
-      }
+      await using opened = new AsyncDisposableStack();
+      const page = await openPage(opened.use(await open(pagePath(key), 'r')));
+      if (page.kind === 'corrupt') return page;
+      const kept = opened.move();
+      return { ...page, [Symbol.asyncDispose]: () => kept.disposeAsync() };
     },
     /** Forgets a page. Never rejects: what stays is read back at the next start. */
     remove: (key: string): Promise<void> => unlink(pagePath(key)).catch(() => {}),
@@ -175,7 +170,7 @@ async function readLine(handle: FileHandle): Promise<(Found & { readonly tail: B
   return { kind: 'page', kept, sizeBytes, tail };
 }
 
-async function openPage(handle: FileHandle): Promise<OpenPage | Corrupt> {
+async function openPage(handle: FileHandle): Promise<Omit<OpenPage, typeof Symbol.asyncDispose> | Corrupt> {
   const found = await readLine(handle);
   if (found.kind === 'corrupt') return found;
   const { tail, ...page } = found;
@@ -196,7 +191,7 @@ async function openPage(handle: FileHandle): Promise<OpenPage | Corrupt> {
     for await (const piece of read(index)) hash.update(piece);
     if (hash.digest('hex') !== checksum) return { kind: 'corrupt', why: `the checksum of page ${index + 1} is wrong` };
   }
-  return { ...page, read, close: () => handle.close() };
+  return { ...page, read };
 }
 
 async function readWhole(handle: FileHandle, into: Buffer, from: number): Promise<void> {

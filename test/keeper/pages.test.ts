@@ -45,9 +45,9 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), f
     async read(key: string): Promise<string | null> {
       const found = await pages.open(key, '');
       if (found === null) return null;
+      await using page = found.page;
       const pieces: Uint8Array[] = [];
-      for await (const piece of decompress(found.page.read(found.index))) pieces.push(piece);
-      await found.page.close();
+      for await (const piece of decompress(page.read(found.index))) pieces.push(piece);
       return Buffer.concat(pieces).toString();
     },
   };

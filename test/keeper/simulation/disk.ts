@@ -61,7 +61,7 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
           if (isFull()) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
           const file: File = { kept, text };
           return {
-            discard: wait,
+            [Symbol.asyncDispose]: wait,
             async place() {
               await wait();
               change(nameKey(kept.pod), file);
@@ -83,7 +83,7 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
           async function* readText(): AsyncGenerator<Uint8Array> {
             yield Buffer.from(text);
           }
-          return { ...find(key), read: readText, close: async () => {} };
+          return { ...find(key), read: readText, [Symbol.asyncDispose]: async () => {} };
         },
         async remove(key) {
           await wait();

@@ -60,6 +60,7 @@ export function openPod(
     heardAtMs: null as number | null,
     /** When a scrape of the pod itself was answered last. */
     scrapedAtMs: Number.NEGATIVE_INFINITY,
+    withdrawnCount: 0,
     /** The keeper could not be asked to forget a page. */
     stays: false,
   };
@@ -184,6 +185,7 @@ export function openPod(
   async function handOver(limit: AbortSignal): Promise<HandOverResult> {
     const fault = plan.faults[faultsCount++] ?? null;
     const number = run();
+    const { withdrawnCount } = state;
     const bytes = write(`of{pod="${name}",namespace="${namespace}"} ${number}\n`);
     world.tell(() => `${name} of ${namespace} hands over run ${number}${fault === null ? '' : `: ${fault}`}`);
     async function* send(gone: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -208,7 +210,8 @@ export function openPod(
         } catch (error) {
           return error instanceof Refused ? error.reason : String(error);
         }
-        log.onTaken(self, number);
+        // Its answer comes too late for a pod that has taken it back meanwhile.
+        if (state.withdrawnCount === withdrawnCount) log.onTaken(self, number);
         return null;
       },
       { hangUp: limit, ...(answerMs !== undefined && { answerMs }) },
@@ -231,6 +234,7 @@ export function openPod(
     const asked = keeper.ask(
       async (pages, gone) => {
         await pages.withdraw({ body: body(), proven: prove(), address, gone });
+        state.withdrawnCount++;
         log.onWithdrawn(self);
         return null;
       },
