@@ -131,12 +131,8 @@ async function openFixture(timeline: Timeline): Promise<Fixture> {
     }
     const total = readStored({ exporter, prometheus });
     const up = prometheus.last('locust_up');
-    timeline.say(
-      'Prometheus',
-      `scrape ${number}: stores ${total ?? 'no'} requests, locust_up ${up}`,
-      up === 0 ? 'bold' : undefined,
-      pod,
-    );
+    const text = `scrape ${number}: stores ${total ?? 'no'} requests, locust_up ${up}`;
+    timeline.say('Prometheus', text, up === 0 ? 'bold' : undefined, pod);
   }
 
   return {
@@ -199,7 +195,6 @@ function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, m
   timeline.text(`  ${summary}\n`);
   timeline.fields(fields);
 
-  timeline.heading('The verdict');
   const [lost, stored] = [readStored(without), readStored(held)];
   const [lostUp, up] = [without, held].map(({ prometheus }) => prometheus.last('locust_up'));
   const checks: [isRight: boolean, text: string][] = [
@@ -214,8 +209,7 @@ function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, m
       `without lastscrape ${locust.requests - (lost ?? 0)} requests are lost`,
     ],
   ];
-  for (const [isRight, text] of checks)
-    timeline.text(`  ${isRight ? 'ok ' : 'NOT'}  ${text}`, isRight ? 'green' : 'red');
+  const isRight = timeline.verdict(checks);
 
   timeline.heading('What Prometheus has in the end');
   const { heldSeconds } = fields;
@@ -231,7 +225,7 @@ function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, m
     ],
   ];
   for (const [name = '', one = '', other = ''] of rows) timeline.text(`  ${name.padEnd(25)}${one.padEnd(14)}${other}`);
-  return checks.every(([isRight]) => isRight);
+  return isRight;
 }
 
 function isSameReport(message: string, report: Watched['report']): boolean {

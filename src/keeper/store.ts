@@ -33,7 +33,7 @@ export type Found = { readonly kind: 'page'; readonly kept: Line; readonly sizeB
 /** A file that is open, and was whole when it was opened. */
 export type OpenPage = Found &
   AsyncDisposable & {
-    /** The page in that format, packed; each piece is valid until the next. @throws where it cannot be read */
+    /** The page in that format, packed; a piece is valid until the next. @throws where it cannot be read */
     readonly read: (index: number) => AsyncGenerator<Uint8Array>;
   };
 

@@ -4,10 +4,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { setTimeout as delay } from 'node:timers/promises';
+import {
+  FILES_COUNT,
+  KUBELET_MS,
+  LIMIT_MS,
+  readReport,
+  SERVES,
+  startLastscrape,
+  stopLastscrape,
+} from '../demo-front.ts';
 import { findFreePort } from '../stand-in/locust.ts';
 import { openPrometheus, type Prometheus } from '../stand-in/prometheus.ts';
-import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from '../stand-in/timeline.ts';
+import { openTimeline, readTerminal, SHOWN_FIELDS, type Timeline } from '../stand-in/timeline.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { type Keeper, startKeeper, until } from './keeper.ts';
@@ -15,12 +23,6 @@ import { type Keeper, startKeeper, until } from './keeper.ts';
 // The job works for 6 s. Prometheus scrapes 4 s after its start, and 15 s later: 12 s after SIGTERM.
 const SCRAPE_INTERVAL_MS = 15_000;
 const SCRAPE_OFFSET_MS = 4_000;
-const FILES_COUNT = 100;
-const SERVES = /^serves its own/;
-/** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
-const KUBELET_MS = 1_000;
-/** The demo takes some 21 s, more on a busy machine. */
-const LIMIT_MS = 90_000;
 const PODS = ['A', 'B'] as const;
 const BOTH = 'A+B';
 /** Of the graph's bars, and what stands beside them. */
@@ -77,21 +79,13 @@ async function openLane(
   const [source, front, folder] = [await findFreePort(), await findFreePort(), makeFolder()];
   writeFileSync(join(folder, 'labels'), 'app="backup"');
   const env = {
-    LASTSCRAPE_DONE_WHEN: 'sigterm',
-    LASTSCRAPE_METRICS_URL: `http://localhost:${source}/metrics`,
-    LASTSCRAPE_FRONT: `127.0.0.1:${front}`,
-    LASTSCRAPE_POLL: '250ms',
     ...{ POD_NAME: `backup-${pod.toLowerCase()}`, POD_NAMESPACE: 'shop', POD_UID: pod },
     ...(pod === 'B' && {
       LASTSCRAPE_HAND_OVER: new URL(keeper.handOverUrl).origin,
       LASTSCRAPE_HAND_OVER_FOLDER: folder,
     }),
   };
-  const command = [process.execPath, join(import.meta.dirname, '../../bin/lastscrape.ts')];
-  const lastscrape = started.use(startChild({ name: `lastscrape of ${pod}`, command, cwd: folder, env }));
-  lastscrape.onLine(({ text }) => {
-    if (readLogEntry(text)?.msg !== 'report') timeline.log('lastscrape', text, pod);
-  });
+  const lastscrape = started.use(startLastscrape(timeline, pod, { front, source, folder }, env));
   await lastscrape.waitForLine(/"main is running"/, LIMIT_MS);
   const program = join(import.meta.dirname, '../stand-in/job-main.ts');
   const snapshotUrl = `http://127.0.0.1:${front}/-/snapshot`;
@@ -134,12 +128,8 @@ async function playLane(
   await job.waitForExit(LIMIT_MS);
   const endedMs = nowMs();
   timeline.say('job', 'has ended, and its /metrics with it', 'bold', pod);
-  await delay(KUBELET_MS);
-  timeline.say('kubelet', 'sends SIGTERM to the native sidecar', undefined, pod);
-  lastscrape.signal('SIGTERM');
-  const { code } = await lastscrape.waitForExit(LIMIT_MS);
+  await stopLastscrape(timeline, pod, lastscrape);
   const goneMs = nowMs();
-  timeline.say('lastscrape', `exits with ${code}; the Job is complete`, 'bold', pod);
   if (pod === 'B') {
     const target = await until('the target', LIMIT_MS, async () => (await keeper.listTargets())[0]);
     const { instance, __metrics_path__: path = '' } = target.labels;
@@ -148,9 +138,8 @@ async function playLane(
   }
   const storedMs = await stored;
   await prometheus.close();
-  const report = readLogEntry(lastscrape.lines.findLast(({ stream }) => stream === 'stdout')?.text ?? '')?.fields ?? {};
   return {
-    ...{ pod, endedMs, goneMs, storedMs, report, exitCode: code },
+    ...{ pod, endedMs, goneMs, storedMs, report: readReport({ lastscrape }), exitCode: lastscrape.exit?.code ?? null },
     files: prometheus.last('backup_files_total') ?? 0,
   };
 }
@@ -162,7 +151,6 @@ function reportOutcome(timeline: Timeline, played: readonly Played[], barColumns
   for (const { pod, report } of played) timeline.text(`  ${pod}  ${report['summary']}`);
 
   const afterSeconds = ({ goneMs, endedMs }: Played) => (goneMs - endedMs - KUBELET_MS) / 1_000;
-  timeline.heading('The verdict');
   const checks: [isRight: boolean, text: string][] = [
     [played.every(({ files }) => files === FILES_COUNT), 'A, B: nothing is lost'],
     [held.report['outcome'] === 'scraped', 'A: outcome "scraped"'],
@@ -170,8 +158,7 @@ function reportOutcome(timeline: Timeline, played: readonly Played[], barColumns
     [handedOver.goneMs < handedOver.storedMs, 'B: the pod was gone when its last numbers were stored'],
     [played.every(({ exitCode }) => exitCode === 0), 'A, B: exit code 0'],
   ];
-  for (const [isRight, text] of checks)
-    timeline.text(`  ${isRight ? 'ok ' : 'NOT'}  ${text}`, isRight ? 'green' : 'red');
+  const isRight = timeline.verdict(checks);
 
   timeline.heading('The two pods');
   const columnMs = Math.max(held.storedMs, handedOver.storedMs) / barColumns;
@@ -179,7 +166,7 @@ function reportOutcome(timeline: Timeline, played: readonly Played[], barColumns
   timeline.text('\n  █ the program works   ░ the pod waits, 1 s for the kubelet   ● its last numbers are stored');
   const waits = played.map((lane) => `${lane.pod} ${afterSeconds(lane).toFixed(1)} s`);
   timeline.text(`  From SIGTERM to the end of the pod: ${waits.join(', ')}`);
-  return checks.every(([isRight]) => isRight);
+  return isRight;
 }
 
 /** A pod's time as a line: it works, waits, is gone; and when its last numbers were stored. */

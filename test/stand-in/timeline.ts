@@ -103,6 +103,13 @@ export function openTimeline(options: TimelineOptions) {
     text(text: string, tone?: Tone): void {
       for (const line of wrap(text, width)) write(`${paint(line, tone)}\n`);
     },
+    /** Whether all is as it must be, each with a line of its own. */
+    verdict(checks: readonly (readonly [isRight: boolean, text: string])[]): boolean {
+      this.heading('The verdict');
+      for (const [isRight, text] of checks)
+        this.text(`  ${isRight ? 'ok ' : 'NOT'}  ${text}`, isRight ? 'green' : 'red');
+      return checks.every(([isRight]) => isRight);
+    },
     /** Fields without a time, one a line, the names in a column. */
     fields(fields: Readonly<Record<string, unknown>>): void {
       const names = Object.keys(fields).map(splitWords);
