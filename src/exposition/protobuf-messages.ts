@@ -22,6 +22,8 @@ const FAMILY_WIRES: Readonly<Record<number, number>> = {
   5: DELIMITED,
 };
 const [NAME, HELP, TYPE, METRIC] = [1, 2, 3, 4];
+/** Fields of `Metric`, and of each of these. */
+const [GAUGE, COUNTER, UNTYPED, VALUE] = [2, 3, 5, 1];
 /** Of `MetricType`. */
 const TYPES_COUNT = 6;
 const NOTHING = Buffer.alloc(0);
@@ -96,10 +98,23 @@ export function* listMessages(body: Buffer): Generator<Buffer> {
 
 const CUT = 'the last message is cut';
 
+/** Gets each metric of this family, a message that changes afterwards. */
+export type WantedMetric = { readonly family: string; readonly take: (metric: Buffer) => void };
+
+/** The number of a gauge, a counter or an untyped metric; null: it has none. @throws BrokenMessage */
+export function readNumber(metric: Buffer): number | null {
+  const values = [...listFields(metric)].flatMap(([field, value]) =>
+    [GAUGE, COUNTER, UNTYPED].includes(field) && typeof value !== 'number' ? [...listFields(value)] : [],
+  );
+  const number = values.find(([field]) => field === VALUE)?.[1];
+  return typeof number === 'number' ? number : null;
+}
+
 /** Gets the messages of a body; `at`: where in the bytes that came last. */
 type MessageSink = {
   /** The message begins, with its length, at `at`. */
   readonly onName?: (name: string, at: number) => void;
+  readonly wanted?: WantedMetric;
   /** It ends before `at`; `family`: its name if it has a metric. */
   readonly onEnd: (at: number, family: string | null) => void;
   /** Bytes were read up to `at`; what follows comes again. */
@@ -110,7 +125,7 @@ type MessageSink = {
  * Walks the messages of a body, until one is broken: `write` returns its bytes, with what was held; `end`
  * says why.
  */
-function openMessageWalk({ onName, onEnd, onRead }: MessageSink): BodyReader<Buffer, string | null> {
+function openMessageWalk({ onName, wanted, onEnd, onRead }: MessageSink): BodyReader<Buffer, string | null> {
   /** A field that is not whole; if it is the first of a message, behind its length. */
   let held = NOTHING;
   /** Of the message that has begun. */
@@ -155,8 +170,10 @@ function openMessageWalk({ onName, onEnd, onRead }: MessageSink): BodyReader<Buf
     const { field, wire, bytes, from, at } = cursor;
     if (field === 0 || wire !== (FAMILY_WIRES[field] ?? wire))
       throw new BrokenMessage(`a field ${field} of the type ${wire}`);
-    if (field === METRIC) family.hasMetric = true;
-    else if (field === TYPE && cursor.varint >= TYPES_COUNT) family.fault ??= `the metric type ${cursor.varint}`;
+    if (field === METRIC) {
+      family.hasMetric = true;
+      if (family.name === wanted?.family) wanted.take(bytes.subarray(from, at));
+    } else if (field === TYPE && cursor.varint >= TYPES_COUNT) family.fault ??= `the metric type ${cursor.varint}`;
     else if (field === HELP && decodeUtf8(bytes.subarray(from, at)) === null)
       family.fault ??= 'a help that is not UTF-8';
     leave(cursor, leftBytes, start);
@@ -224,8 +241,8 @@ export function openMessageEnds(): BodyReader<unknown, boolean> {
 /**
  * Opens the check of one body: every message is whole, and names and helps are texts; else its end says why.
  */
-export function openMessageCheck(): BodyReader<unknown, string | null> {
-  return openMessageWalk({ onEnd() {} });
+export function openMessageCheck(wanted?: WantedMetric): BodyReader<unknown, string | null> {
+  return openMessageWalk({ ...(wanted && { wanted }), onEnd() {} });
 }
 
 /** Opens the scan of one body; its end returns the names of the messages that have a metric. */

@@ -5,7 +5,7 @@
 import { decodeUtf8 } from '../base/text.ts';
 import type { Format, TextFormat } from './format.ts';
 import { type BodyReader, openLineCutter } from './line-cutter.ts';
-import { openMessageCheck } from './protobuf-messages.ts';
+import { openMessageCheck, type WantedMetric } from './protobuf-messages.ts';
 import { findStop } from './readable-lines.ts';
 
 /**
@@ -23,9 +23,12 @@ const AFTER_END = 'text after "# EOF"';
  */
 export type ReadableCheck = BodyReader<unknown, string | null>;
 
-/** Opens the check of one body. `isQuoted`: `why` may quote a line. */
-export function openReadableCheck(format: Format = 'text', { isQuoted = true } = {}): ReadableCheck {
-  if (format === 'protobuf') return openMessageCheck();
+/** Opens the check of one body. `isQuoted`: `why` may quote a line. `wanted`: of protobuf. */
+export function openReadableCheck(
+  format: Format = 'text',
+  { isQuoted = true, wanted }: { readonly isQuoted?: boolean; readonly wanted?: WantedMetric } = {},
+): ReadableCheck {
+  if (format === 'protobuf') return openMessageCheck(wanted);
   let isEmpty = true;
   let hasEnd = false;
   let why: string | null = null;

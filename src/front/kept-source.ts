@@ -54,7 +54,7 @@ import {
   type Snapshot,
   type SnapshotStore,
 } from '../snapshot/snapshot.ts';
-import { openHttpSource } from './sources/http.ts';
+import { openHttpSource, START_METRIC } from './sources/http.ts';
 import type { Beginning, BegunAnswer, Source, SourceParts, SourceRead } from './sources/source.ts';
 
 /** What became of an answer. */
@@ -249,9 +249,6 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
   };
   return { keep, fail, refuse: () => takeVanished(take(takeRefused(known))), pages };
 }
-
-/** When the program began: the clients for Go, Java, Node and Python all show it, unless told otherwise. */
-export const START_METRIC = 'process_start_time_seconds';
 
 const TOO_MUCH = 'with what has vanished from it, it is too large';
 const TOO_LARGE = { kind: 'dropped', result: 'failed', why: TOO_MUCH } as const;

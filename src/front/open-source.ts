@@ -4,12 +4,11 @@ import { dialBeside } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
 import { findSourceKind } from '../decide/serve/serve.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
-import { START_METRIC } from './kept-source.ts';
 import { describeListenProblem } from './listen.ts';
 import { openLocustSource } from './locust/source.ts';
 import type { PushSourceParts } from './pushgateway/source.ts';
 import { openFileSource } from './sources/file.ts';
-import { openHttpSource } from './sources/http.ts';
+import { openHttpSource, START_METRIC } from './sources/http.ts';
 import type { Source, SourceParts } from './sources/source.ts';
 
 /** `url`: `http:`, `file:`, `locust+http:` or `pushgateway:`; `locust`: default: as the exporter. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { encodeBytes, encodeVarint } from '../../src/base/wire.ts';
 import { openFamilyFilter, openFamilyScan } from '../../src/exposition/families.ts';
 import { openPageEnd } from '../../src/exposition/own-families.ts';
+import { readNumber } from '../../src/exposition/protobuf-messages.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
@@ -54,6 +55,25 @@ test('openReadableCheck() and openFamilyScan() read a message that ends with an 
   for (const pieces of cuts(bytes(message(text(1, 'a'), METRIC, text(2, ''))))) {
     assert.equal(check(...pieces), null);
     assert.deepEqual(scan(...pieces), ['a']);
+  }
+});
+
+test('readNumber() reads the number of a metric of the wanted family, cut anywhere; of a summary or without one there is none', () => {
+  const two = bytes(`${'\0'.repeat(7)}@`).toString('latin1');
+  const number = (kind: number) => message(text(1, 'a'), text(4, text(1, text(1, 'b')) + text(kind, field(1, 1, two))));
+  const other = message(text(1, 'b'), METRIC);
+  for (const [page, expected] of [
+    ...[2, 3, 5].map((kind) => [number(kind) + other, [2]] as const),
+    [number(4), [null]],
+    [message(text(1, 'a'), text(4, text(2, ''))), [null]],
+  ] as const) {
+    for (const pieces of cuts(bytes(page))) {
+      const found: (number | null)[] = [];
+      const take = (metric: Buffer) => found.push(readNumber(metric));
+      const messages = openReadableCheck('protobuf', { wanted: { family: 'a', take } });
+      for (const piece of pieces) messages.write(piece);
+      assert.deepEqual([messages.end(), found], [null, expected]);
+    }
   }
 });
 

@@ -1,14 +1,18 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
 import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/serve/pages.ts';
-import { type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
+import { type ExpositionReader, openExposition, type Reading, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
+import { readNumber } from '../../exposition/protobuf-messages.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type ExpositionGetter, type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
 import { type BodyEnd, type OpenBody, openBody, readInTurns } from '../../snapshot/body.ts';
 import type { Beginning, Source } from './source.ts';
+
+/** When the program began: the clients for Go, Java, Node and Python all show it, unless told otherwise. */
+export const START_METRIC = 'process_start_time_seconds';
 
 /** A page up to this size is remembered next to others, a larger one alone. */
 const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
@@ -96,12 +100,18 @@ async function inspect(
   show: (reading: ExporterReading) => void,
 ): Promise<BodyEnd> {
   const { format } = body.type;
-  const check = openReadableCheck(format);
+  const started = new Map<string, Reading>();
+  const take = (metric: Buffer) => {
+    const value = readNumber(metric);
+    if (value !== null) started.set(START_METRIC, { kind: 'value', value });
+  };
+  const check = openReadableCheck(format, { wanted: { family: START_METRIC, take } });
   for await (const piece of readInTurns(body.read())) {
     check.write(piece);
     if (format !== 'protobuf') exposition.write(piece);
   }
-  show(makeReading(exposition.end()));
+  const shown = exposition.end();
+  show(makeReading({ ...shown, metrics: new Map([...shown.metrics, ...started]) }));
   const why = check.end();
   return why === null ? { kind: 'whole' } : { kind: 'unreadable', why };
 }

@@ -46,10 +46,7 @@ export function drawScenario(seed: number): Scenario {
   return seed % 16 === 15 ? hangPatient(scenario) : scenario;
 }
 
-/**
- * Two programs in turn on one port. That it is another shows by its start, which is not read of messages, or
- * since nothing answers in between.
- */
+/** Two programs in turn on one port. That it is another shows by its start, or since nothing answers in between. */
 function takeTurns(scenario: Scenario): Scenario {
   const random = openRandom(scenario.seed + 0.25);
   const showsStart = random.chance(0.5);
@@ -61,8 +58,7 @@ function takeTurns(scenario: Scenario): Scenario {
   const ends = { fromMs: 0, toMs: Number.POSITIVE_INFINITY, frozenAtMs: endMs };
   const scrapers = Array.from({ length: random.pick([1, 2, 3]) }, (_, index) => ({
     ...{ address: `10.0.0.${index}`, agent: 'Prometheus/3', hasHeader: true, keeps: random.chance(0.5) },
-    ...{ accept: random.pick(showsStart ? [undefined, ACCEPTS.openMetrics] : [undefined, ...Object.values(ACCEPTS)]) },
-    ...{ intervalMs, timeoutMs: intervalMs },
+    ...{ accept: random.pick([undefined, ACCEPTS.openMetrics, ACCEPTS.protobuf]), intervalMs, timeoutMs: intervalMs },
     ...{ firstMs: random.between(0, intervalMs), untilMs: Number.POSITIVE_INFINITY, faultsProbability: 0 },
   }));
   return {
