@@ -24,6 +24,7 @@ export function playReads(text: string): string {
   for (const line of text.split('\n')) {
     const [, setting = '', value = ''] = /^set (\w+)=(.*)$/.exec(line) ?? [];
     if (setting === 'front' && value === 'none') settings.observing = 'contains';
+    if (setting === 'push') settings.restFactor = findRestFactor({ isOnlyEvidence: false, isBeside: value === 'none' });
     if (setting === 'poll') settings.pollMs = readMs(value);
     if (setting === 'end')
       settings.restFactor = findRestFactor({ isOnlyEvidence: value === 'metric', isHooked: value === 'hook' });
