@@ -109,11 +109,6 @@ test('takeOlder() keeps what only a slow answer had, which a younger read has ov
     await store.takeVanished('restored', endedAtMs);
     assert.equal(await readText(await store.newest()), expected);
   }
-  const ended = openSnapshotStore(5_000);
-  await ended.keep(makeBody('a 2\n'), at(3_000), 'joined');
-  await ended.takeOlder(makeBody('a 1\nb 1\n'), at(2_000), at(4_000));
-  assert.equal(await readText(await ended.newest()), 'a 2\nb 1\n');
-  assert.equal((await ended.newest())?.oldestAtMs, 2_000);
 });
 
 test('takeOlder() has newer numbers than a page before both: whichever is known first, the newest is served', async () => {

@@ -135,7 +135,7 @@ export function advanceNumbers(
   { isAlive, isDone, areOthersDone, isStalled }: Pick<Evidence, 'isAlive' | 'isDone' | 'areOthersDone' | 'isStalled'>,
 ): JudgedNumbers {
   const isKnownAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
-  // A front keeps the newest readings of this run, those that scrapes got.
+  // A front's are those that scrapes got, before the end was known that this observation shows.
   if (front !== undefined) return isKnownAlive ? takeReadings(facts.numbers, front.thresholds ?? []) : facts.numbers;
   const isEndSeen = isDone || areOthersDone || wasEndSeen(phase);
   // A process that stood still may have seen a refusal of long ago.

@@ -11,6 +11,7 @@ import type {
 } from '../../../src/decide/model.ts';
 import { judgeObservation } from '../../../src/decide/run/evidence.ts';
 import { advanceFacts, advanceNumbers, initialState } from '../../../src/decide/run/facts.ts';
+import { beginSource, observeSource, takeAnswer, takeView } from '../../../src/decide/serve/serve.ts';
 import type { Facts, Phase, State } from '../../../src/decide/state.ts';
 import { type JudgedNumbers, NO_NUMBERS, UNSEEN } from '../../../src/decide/verdict.ts';
 import { DEFAULT_LIMITS } from '../limits.ts';
@@ -158,4 +159,14 @@ test('advanceNumbers() goes by the end that was seen before', () => {
   for (const [phase, isLost] of phases) {
     assert.equal(advance({ exporter: show(of(0), 1), phase }).continuity.isLost, isLost, JSON.stringify(phase));
   }
+});
+
+test('advanceNumbers() judges an answer by the end that is seen with it; a front, which has served it by then, cannot', () => {
+  const restarted = show(of(0), 1);
+  assert.deepEqual(advance({ exporter: restarted, evidence: ENDED }).readings, [HELD]);
+  const living = takeView(beginSource('exporter'), { main: 'living', wasAlive: true, endedAtMs: null });
+  const { state } = takeAnswer(living, { readAtMs: 0, metrics: [], exporter: show(HELD) });
+  const served = takeAnswer(state, { readAtMs: 1, metrics: [], exporter: restarted });
+  // What is judged is what was served, and nothing that no scraper has.
+  assert.deepEqual([served.becomes, observeSource(served.state, 0).thresholds], ['renewed', [of(0)]]);
 });
