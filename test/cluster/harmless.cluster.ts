@@ -199,7 +199,7 @@ const WRONG_VALUES = [
 async function proveAccepted(namespace: Namespace): Promise<void> {
   requirePolicies();
   const template = buildCountingJob({}).spec.template as unknown as { metadata: Pod['metadata']; spec: PodSpec };
-  const rows = [...ANNOTATIONS, 'prometheus.io/port', 'prometheus.io/path'].flatMap((name) =>
+  const rows = [...ANNOTATIONS, 'prometheus.io/port', 'prometheus.io/path', 'prometheus.io/scrape'].flatMap((name) =>
     WRONG_VALUES.map((value) => [name, value] as const),
   );
   const wrong: string[] = [];
