@@ -42,7 +42,7 @@ export const ODD_SETTINGS = {
       ? `LASTSCRAPE_METRICS_URL has no path, and exporters serve their metrics at /metrics: is it ${metricsUrl.origin}/metrics?`
       : false,
   metricsUrlOnMainsPort: ({ metricsUrl, conditions, front }) => {
-    const port = readPort(metricsUrl);
+    const port = Number(metricsUrl.port || 80);
     const main = conditions.find((each) => each.port === port);
     // A front serves the metrics of main itself.
     if (main === undefined || front !== null || !LOOPBACK.test(metricsUrl.hostname)) return false;
@@ -101,10 +101,6 @@ export const ODD_SETTINGS = {
     (placeBy !== null || conditions.some(({ isSignal }) => isSignal)) &&
     `Kubernetes ignores the exit code of a native sidecar${placeBy === null ? '' : " (the exporter's place from operator 2.3.0 on)"}: the verdict of LASTSCRAPE_FAIL_IF is then only in the report, and cannot fail the Job; read "verdict" there, or run lastscrape as a regular container`,
 } as const satisfies Readonly<Record<string, Rule>>;
-
-function readPort({ port }: URL): number {
-  return Number(port || 80);
-}
 
 export type OddSetting = keyof typeof ODD_SETTINGS;
 

@@ -8,7 +8,7 @@ import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import { describeListenProblem } from '../front/listen.ts';
-import { type Exit, exitWith, formatTime, type Host, listenForSignals } from '../run/host.ts';
+import { type Exit, exitWith, type Host, listenForSignals } from '../run/host.ts';
 import { openPages, type Pages } from './pages.ts';
 import { openReview, type Review } from './review.ts';
 import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
@@ -151,5 +151,5 @@ async function waitUntilEmpty({ advance, count }: Opened['pages'], clock: Clock,
 /** Pages and hand-overs that are well are not logged: the metrics count them. */
 function writeLine({ stdout, wallMs }: Host, { id, fields }: LogEntry): void {
   const { level, text } = MESSAGES[id];
-  stdout(`${formatJson({ time: formatTime(wallMs()), level, msg: text, ...fields })}\n`);
+  stdout(`${formatJson({ time: new Date(wallMs()).toISOString(), level, msg: text, ...fields })}\n`);
 }

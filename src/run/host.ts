@@ -38,11 +38,6 @@ export function exitWith(code: number): Exit {
   return { code, isUrgent: false };
 }
 
-/** Milliseconds since 1970 as RFC 3339, UTC. */
-export function formatTime(wallMs: number): string {
-  return new Date(wallMs).toISOString();
-}
-
 export type Signals = {
   /** When the first one came; null before. */
   readonly terminatedAtMs: number | null;

@@ -13,7 +13,7 @@ import { buildBugReport, buildMisconfiguredReport, buildReport, fitReport } from
 import type { Report, ReportSource, ReportStage } from '../decide/report/report-fields.ts';
 import { findSourceKind } from '../decide/serve/serve.ts';
 import type { State } from '../decide/state.ts';
-import { formatTime, type Host } from './host.ts';
+import type { Host } from './host.ts';
 import { type Log, openLog } from './log.ts';
 import type { Opening } from './parts.ts';
 
@@ -30,7 +30,7 @@ export function openReporter({ host, config, toWallMs, log }: Opening) {
           policy,
           source: findReportSource(metricsUrl),
           nowMs: host.nowMs(),
-          toTime: (atMs) => formatTime(toWallMs(atMs)),
+          toTime: (atMs) => new Date(toWallMs(atMs)).toISOString(),
           stage,
           version: VERSION,
         }),
@@ -82,7 +82,7 @@ export function describeError(error: unknown): string {
 
 /** The log of a run on stdout. */
 export function openRunLog(host: Host, level: LogLevel): Log {
-  return openLog({ level, print: host.stdout, time: () => formatTime(host.wallMs()) });
+  return openLog({ level, print: host.stdout, time: () => new Date(host.wallMs()).toISOString() });
 }
 
 /** Every old text of ours is shorter; a longer file is not ours. */

@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { access, replaceFile } from '../base/files.ts';
 import { prepareWriting } from '../base/thread-call.ts';
-import { formatTime, type Host } from './host.ts';
+import type { Host } from './host.ts';
 
 /** How often it is rewritten: how late a kubexit that starts late may see it. */
 const REWRITE_MS = 2_000;
@@ -33,7 +33,7 @@ export function openTombstone(
   signal: AbortSignal,
   warn: (problem: string) => void,
 ): OwnTombstone {
-  const born = formatTime(wallMs());
+  const born = new Date(wallMs()).toISOString();
   let died = '';
   let exitCode = 0;
   let rewriting: NodeJS.Timeout | undefined;
@@ -61,7 +61,7 @@ export function openTombstone(
       warnOnce(await findTombstoneProblem(path, signal));
     },
     async declareDead() {
-      died = formatTime(wallMs());
+      died = new Date(wallMs()).toISOString();
       rewriting = setInterval(write, REWRITE_MS);
       await write();
     },

@@ -50,10 +50,6 @@ type ChunkReader = {
 /** Buffers of packed chunks, for the next ones. */
 const spare: Buffer[] = [];
 
-function useRaw(): Raw {
-  return { bytes: spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES), usersCount: 1 };
-}
-
 function giveBack(raw: Raw): void {
   raw.usersCount--;
   if (raw.usersCount > 0) return;
@@ -78,8 +74,8 @@ export function openChunks(): Chunks {
       let chunk = chunks.at(-1);
       if (chunk === undefined || chunk.sizeBytes === CHUNK_BYTES) {
         while (chunks.length - packedCount > UNPACKED_MAX_COUNT && packNext());
-        const raw = useRaw();
-        chunk = { sizeBytes: 0, bytes: raw.bytes, raw, isPacked: false, checksum: 0 };
+        const bytes = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+        chunk = { sizeBytes: 0, bytes, raw: { bytes, usersCount: 1 }, isPacked: false, checksum: 0 };
         chunks.push(chunk);
       }
       const part = piece.subarray(at, at + CHUNK_BYTES - chunk.sizeBytes);
