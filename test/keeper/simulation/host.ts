@@ -81,7 +81,8 @@ export function openKeeperHost(world: World, random: Random, disk: Disk, maxPage
           resolve('dropped');
         };
         drops.add(drop);
-        hangUp?.addEventListener('abort', () => world.outside(world.nowMs() + random.between(0, 200), drop));
+        // Before what the client asks next, as by TCP.
+        hangUp?.addEventListener('abort', drop);
         void work(pages, gone.signal).then((answer) => {
           world.outside(world.nowMs() + answerMs, () => {
             if (drops.delete(drop)) resolve(answer);

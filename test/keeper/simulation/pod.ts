@@ -226,6 +226,9 @@ export function openPod(
   }
 
   async function withdraw(limit: AbortSignal): Promise<HandOverResult> {
+    // Whether it comes there or not, the page is owed to nobody any more.
+    log.onWithdrawn(self);
+    state.withdrawnCount++;
     state.heardAtMs = null;
     const bytes = write('\n');
     async function* body(): AsyncGenerator<Uint8Array> {
@@ -234,8 +237,6 @@ export function openPod(
     const asked = keeper.ask(
       async (pages, gone) => {
         await pages.withdraw({ body: body(), proven: prove(), address, gone });
-        state.withdrawnCount++;
-        log.onWithdrawn(self);
         return null;
       },
       { hangUp: limit },

@@ -32,8 +32,8 @@ type Parts = {
   readonly pods: readonly Pod[];
   /** What discovery gave. */
   readonly onTargets: (targets: readonly Target[]) => void;
-  /** A page as it was scraped; null: 404. */
-  readonly onPage: (prometheus: Prometheus, target: Target, page: string | null) => void;
+  /** A page as it was scraped; null: 404. `listedForMs`: how old the list was. */
+  readonly onPage: (prometheus: Prometheus, target: Target, page: string | null, listedForMs: number) => void;
   readonly isOver: () => boolean;
 };
 
@@ -107,6 +107,7 @@ export function startPrometheus(world: World, random: Random, parts: Parts) {
     );
     async function scrape(): Promise<void> {
       const asked = request();
+      const listedForMs = world.nowMs() - refreshedAtMs;
       const isUnread = isLost(key);
       const page = await keeper.ask(async (pages) => {
         const found = await pages.open(key, '');
@@ -116,7 +117,7 @@ export function startPrometheus(world: World, random: Random, parts: Parts) {
         return { text, addTake: () => pages.addTake(key, asked) };
       });
       if (page === 'refused' || page === 'dropped' || (page !== null && isUnread)) return;
-      onPage(self, target, page?.text ?? null);
+      onPage(self, target, page?.text ?? null, listedForMs);
       if (page === null) return;
       page.addTake();
       store(uid, Number(page.text.split(' ')[1]));
@@ -128,8 +129,6 @@ export function startPrometheus(world: World, random: Random, parts: Parts) {
     plan,
     has,
     isOwn,
-    /** When it asked for the targets that it has. */
-    refreshedAtMs: () => refreshedAtMs,
     /** Discovers a pod. */
     addPod(pod: Pod): void {
       if (!isOwn(pod.uid)) return;

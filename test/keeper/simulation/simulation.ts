@@ -166,9 +166,8 @@ export async function playHandOvers(
         fail(`5: ${uid} is listed as ${labels['__meta_kubernetes_namespace']}`);
     }
   }
-  function onPage(prometheus: Prometheus, { key, uid, labels }: Target, page: string | null): void {
-    const { refreshMs } = prometheus.plan;
-    const isFresh = world.nowMs() - prometheus.refreshedAtMs() <= 2 * refreshMs + CHANGES_MS;
+  function onPage({ plan }: Prometheus, { key, uid, labels }: Target, page: string | null, listedForMs: number): void {
+    const isFresh = listedForMs <= 2 * plan.refreshMs + CHANGES_MS;
     if (page === null && isFresh && !isTakenBack(uid))
       fail(`3: ${uid} is not answered, listed at ${listedAtMs.get(key)}`);
     const { __meta_kubernetes_pod_name: name, __meta_kubernetes_namespace: namespace } = labels;
