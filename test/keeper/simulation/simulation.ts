@@ -35,7 +35,8 @@ const RELEASE_MS = 1_000;
 function drawScenario(seed: number): Scenario {
   const random = openRandom(seed);
   const pods = Array.from({ length: random.between(1, 6) }, (_, index) => drawPod(random, index));
-  const ends = pods.flatMap(({ runs }) => runs.map(([, toMs]) => toMs));
+  // What is handed over, and what is taken back.
+  const ends = pods.flatMap(({ runs }) => runs.flatMap((run, index) => (index === 0 ? run.slice(1) : run)));
   return {
     seed,
     pods,
@@ -54,7 +55,7 @@ function drawPod(random: Random, index: number): PodPlan {
   const fromMs = random.between(0, 300_000);
   const endMs = fromMs + random.between(3_000, 60_000);
   const againMs = endMs + random.between(0, 10_000);
-  const isAgain = random.chance(0.2);
+  const isAgain = random.chance(0.4);
   const runs = [
     [fromMs, endMs] as const,
     ...(isAgain ? [[againMs, againMs + random.between(3_000, 60_000)] as const] : []),
@@ -93,7 +94,7 @@ function drawPod(random: Random, index: number): PodPlan {
 function drawPrometheus(random: Random, ends: readonly number[]): readonly PrometheusPlan[] {
   const count = random.pick([0, 1, 1, 2, 2]);
   const isSharded = count === 2 && random.chance(0.3);
-  const isBehindOne = count === 2 && random.chance(0.3);
+  const isBehindOne = count === 2 && random.chance(0.5);
   const [refreshMs, intervalMs] = [random.pick([15_000, 30_000, 60_000]), random.pick([5_000, 15_000, 30_000, 50_000])];
   return Array.from({ length: count }, (_, index) => ({
     address: isBehindOne ? '10.0.0.1' : `10.0.0.${index + 1}`,
