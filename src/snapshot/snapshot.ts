@@ -91,8 +91,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     const lacking = before === null ? NONE : await findNewer(next, before);
     const present = await next.body.families();
     vanished = vanished.filter(
-      ({ families, seenAtMs }) =>
-        atMs - seenAtMs <= vanishedKeptMs && [...families].some((each) => !present.has(each) && !lacking.has(each)),
+      ({ families, seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs && [...families].some((each) => !present.has(each)),
     );
     if (before !== null) await remember(before, lacking, atMs);
   }

@@ -111,6 +111,17 @@ test('takeOlder() keeps what only a slow answer had, which a younger read has ov
   }
 });
 
+test('takeOlder() has newer numbers than what was joined for an end that was none', async () => {
+  const store = openSnapshotStore(5_000);
+  await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
+  await store.keep(makeBody('a 3\n'), at(3_000), 'renewed');
+  await store.takeVanished('restored', 3_500);
+  await store.takeOlder(makeBody('a 2\nb 2\n'), at(2_000), 'living');
+  await store.keep(makeBody('a 4\n'), at(4_000), 'renewed');
+  await store.takeVanished('restored', 4_500);
+  assert.equal(await readText(await store.newest()), 'a 4\nb 2\n');
+});
+
 test('takeOlder() has newer numbers than a page before both: whichever is known first, the newest is served', async () => {
   for (const endedAtMs of [4_500, 5_500]) {
     const store = openSnapshotStore(5_000);

@@ -38,14 +38,11 @@ export function playKept(text: string): string {
     if (!line.startsWith('>')) continue;
     const [, at = '', what = '', ...words] = line.split(/\s+/);
     const earlier = known;
-    const before = namePages(known);
     const played = playLine(known, what, words, readMs(at));
     ({ known } = played);
-    const now = namePages(known);
-    const judged = nameJudged(known);
     out.push(...played.lines.map((each) => `    ${each}`));
-    if (judged !== nameJudged(earlier)) out.push(`    judged: ${judged}`);
-    if (now !== before) out.push(`    pages: ${now}`);
+    if (nameJudged(known) !== nameJudged(earlier)) out.push(`    judged: ${nameJudged(known)}`);
+    if (namePages(known) !== namePages(earlier)) out.push(`    pages: ${namePages(known)}`);
   }
   return out.join('\n');
 }
@@ -101,7 +98,7 @@ function readAnswer(accept: string, fields: Fields, nowMs: number) {
 
 /** Answers what the law asks, until it says what becomes of the read. */
 function playWhole(before: KnownHere, answer: WholeAnswer, fields: Fields, nowMs: number): Played {
-  const step = takeWhole(before, answer, { nowMs, open: (from) => from ?? 'new' });
+  const step = takeWhole(before, answer, { nowMs, open: () => `${answer.accept} at ${nowMs}` });
   const { known, fate } = step;
   if (fate.kind !== 'findAll' && fate.kind !== 'findShort') return describe(step);
   const page = nameAccept(fate.page.accept);

@@ -5,7 +5,6 @@ import {
   beginPages,
   chooseAccept,
   findPage,
-  isOlder,
   listLiving,
   listWanted,
   type Pages,
@@ -58,7 +57,6 @@ function tell(events: string, isTextWanted = false, hasFormats = true) {
       .join(' '),
     log: log.join(' '),
     leftOutCount: pages.leftOut.length,
-    isOlder: (readAtMs: number) => pages.list.some((page) => isOlder(pages, page, readAtMs)),
     find: (accept?: string) => findPage(pages, accept)?.store,
     choose: (accept: string) => nameAccept(chooseAccept(pages, accept, isLiving)),
   };
@@ -116,11 +114,6 @@ test('pages that do not fit are remembered while they may be asked for', () => {
   const others = Array.from({ length: 20 }, (_, index) => `use a, use ${index}, ${index} gets protobuf 20`).join(', ');
   const { kept, log, leftOutCount } = tell(`use a, a gets text 20, ${others}`);
   assert.deepEqual([kept, log, leftOutCount], ['a: a', 'formatLeftOut', 4]);
-});
-
-test('isOlder() is of a read that began before the one that was kept', () => {
-  assert.deepEqual([1, 2].map(tell('use a, a gets text').isOlder), [true, false]);
-  assert.equal(tell('use a, a gets text 1 opened').isOlder(1), false);
 });
 
 const MINUTE_MS = 60_000;

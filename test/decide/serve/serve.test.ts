@@ -170,15 +170,13 @@ test('a program that refused after the end is gone until main lives again; a fil
 
 test('takeAnswer() takes nothing back by an answer whose read began before another one, of another format, that is kept', () => {
   const take = (state: SourceState, readAtMs: number, finishedCount: number) => {
-    const thresholds = [{ kind: 'value', value: readAtMs }] as const;
     const totals = { requests: null, failures: null, users: null };
-    const exporter = { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals, thresholds } as const;
+    const exporter = { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals } as const;
     return takeAnswer(state, { readAtMs, metrics: [], exporter });
   };
   const ended = takeView(beginSource('program'), VIEWS_OF_MAIN.ended);
   const older = take(take(ended, 5, 7).state, 2, 6);
   assert.deepEqual([older.becomes, older.state.answeredAtMs], ['joined', 5]);
-  assert.deepEqual(older.state.thresholds, [{ kind: 'value', value: 5, readAtMs: 5 }]);
   assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
 });
 
