@@ -32,12 +32,12 @@ export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
   return {
     /** Runs work once it is its turn. Rejects as the work does, or if its client has gone before that. */
     async run<Value>(client: string, gone: AbortSignal, work: () => Promise<Value>): Promise<Value> {
-      await new Promise<void>((begin, reject) => {
-        const own: Waiting = { client, begin };
-        waiting.add(own);
-        onAbort(gone, () => waiting.delete(own) && reject(gone.reason));
-        beginNext();
-      });
+      const { promise, resolve: begin, reject } = Promise.withResolvers<void>();
+      const own: Waiting = { client, begin };
+      waiting.add(own);
+      const cancel = onAbort(gone, () => waiting.delete(own) && reject(gone.reason));
+      beginNext();
+      await promise.finally(cancel);
       try {
         return await work();
       } finally {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { openTurns } from '../../src/keeper/turns.ts';
 
@@ -52,9 +53,12 @@ test('openTurns() leaves out who has gone before its turn, and goes on after wor
   assert.deepEqual(begun, ['a', 'c']);
   await assert.rejects(run('d', AbortSignal.abort(new Error('hung up'))), /hung up/);
   const turns = openTurns({ maxCount: 1, ofOneMaxCount: 1 });
+  const stays = new AbortController().signal;
   await assert.rejects(
-    turns.run('a', STAYS, () => Promise.reject(new Error('no'))),
+    turns.run('a', stays, () => Promise.reject(new Error('no'))),
     /no/,
   );
-  assert.equal(await turns.run('a', STAYS, async () => 1), 1);
+  assert.equal(await turns.run('a', stays, async () => 1), 1);
+  // A connection may ask for any number.
+  assert.deepEqual(getEventListeners(stays, 'abort'), []);
 });
