@@ -98,6 +98,8 @@ export function openServing(
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.requestCheckMs,
     keepAliveTimeout: limits.idleMs,
+    // What is read of a body before it is asked for, beyond one read of 64 KB: hundreds wait at a keeper.
+    highWaterMark: 16 * 1024,
   });
   // A client may end its side after a request and wait for the answer; Node has this setting without a page
   // of its own.

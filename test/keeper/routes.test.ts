@@ -12,7 +12,7 @@ import { Refused } from '../../src/keeper/request.ts';
 import { closeServers, openHandOverServer } from '../../src/keeper/routes.ts';
 import { openStore } from '../../src/keeper/store.ts';
 import { makeFolder } from '../support/folder.ts';
-import { until, writeHandOver } from './keeper.ts';
+import { TEXT, until, writeHandOver } from './keeper.ts';
 
 /** Many hours. */
 const PATIENT = { requestMs: 3_600_000, requestCheckMs: 3_600_000 };
@@ -39,7 +39,7 @@ async function openServer(onProve: () => Promise<void> = async () => {}, limits:
     folder,
     pages,
     refused: server.refused,
-    connectionsCount: () => server.connections.list().length,
+    connections: () => server.connections.list(),
     lines,
     /** Sends from that address of this machine; the status. */
     send(token: string, { from = '127.0.0.1', method = 'POST', path = '/hand-over', body = writeHandOver({}) } = {}) {
@@ -56,8 +56,7 @@ async function openServer(onProve: () => Promise<void> = async () => {}, limits:
       });
     },
     /** Begins a hand-over from that address which never ends. */
-    stall(token: string, from: string): void {
-      const body = writeHandOver({});
+    stall(token: string, from: string, body = writeHandOver({})): void {
       const socket = connect({ port, host: '127.0.0.1', localAddress: from });
       socket.on('error', () => {});
       const head = `Host: k\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -95,15 +94,19 @@ test('slow requests of one namespace keep no other from its hand-over, from howe
   const countUnfinished = () => readdirSync(server.folder).filter((name) => name.endsWith('.tmp')).length;
   for (let pod = 1; pod <= 12; pod++) server.stall(`slow.pod-${pod}`, `127.0.0.${pod + 1}`);
   await until('slow hand-overs', 30_000, async () => countUnfinished() >= 4 || undefined);
+  server.stall('slow.pod', '127.0.0.2', writeHandOver({ pages: [`${TEXT}# ${'-'.repeat(1_000_000)}\n`] }));
+  const findMostRead = () => Math.max(...server.connections().map(({ socket }) => socket.bytesRead));
+  await until('the large one', 30_000, async () => findMostRead() > 60_000 || undefined);
   assert.equal(await server.send('shop.job-1'), 201);
   assert.equal(countUnfinished(), 4, 'they are still under way');
+  assert.ok(findMostRead() <= 65_536, 'what waits is read once');
 });
 
 test('slow requests of several pods, a few of each, keep no other pod from connecting', async () => {
   await using server = await openServer(undefined, { connectionsCount: 6 });
   for (const from of ['127.0.1.1', '127.0.1.2', '127.0.1.3'])
     for (let i = 0; i < 2; i++) server.stall('evil.pod', from);
-  await until('all of them', 30_000, async () => server.connectionsCount() === 6 || undefined);
+  await until('all of them', 30_000, async () => server.connections().length === 6 || undefined);
   assert.equal(await server.send('shop.pod'), 201);
 });
 
