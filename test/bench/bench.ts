@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Keeper, startKeeper } from '../keeper/keeper.ts';
 import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
 import { writeFigures } from './draw-figures.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
@@ -49,8 +50,8 @@ const FULL_FRONT: Omit<FrontPlan, 'subject'> = {
 const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 };
 const FULL_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 8 };
 const SHORT_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 3 };
-const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100, ageSeconds: 300 };
-const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10, ageSeconds: 0 };
+const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100 };
+const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10 };
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 
 const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
@@ -67,6 +68,7 @@ const { values: options } = parseArgs({
     keeper: { type: 'boolean', default: false },
   },
 });
+const keepers: Keeper[] = [];
 const isAll = !options.front && !options.main && !options.keeper;
 const found = findLocustPrograms();
 const { subject } = found;
@@ -79,6 +81,8 @@ if (missing.length > 0) {
   process.exitCode = 1;
 } else {
   const broken: Budget[] = [];
+  // It gets old while the others are measured.
+  if (isAll) keepers.push(await startKeeper({}, { command: subject.command }));
   for (const measure of [
     ...(isAll ? [bench] : []),
     ...(options.front || isAll ? [benchFront] : []),
@@ -129,7 +133,8 @@ async function benchMain(subject: Subject): Promise<readonly Budget[]> {
 }
 
 async function benchKeeper(subject: Subject): Promise<readonly Budget[]> {
-  const figures = await measureKeeper({ ...(options.short ? SHORT_KEEPER : FULL_KEEPER), subject });
+  const plan = { ...(options.short ? SHORT_KEEPER : FULL_KEEPER), subject };
+  const figures = await measureKeeper(plan, keepers.pop());
   const budgets = listKeeperBudgets(figures);
   record('keeper.md', [writeKeeperTable(figures), writeBudgetTable('Budgets of the keeper', budgets)]);
   return budgets;

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startKeeper } from '../keeper/keeper.ts';
+import { type Keeper, startKeeper } from '../keeper/keeper.ts';
 import { CLIENTS_COUNT, fill, measureWork, type Work } from '../keeper/workload.ts';
 import { makeFolder } from '../support/folder.ts';
 import { closedPort } from '../support/peer.ts';
@@ -19,9 +19,10 @@ export type KeeperPlan = {
   readonly subject: Subject;
   readonly pagesCount: number;
   readonly exitsCount: number;
-  /** How long a keeper has run before its minute of work begins: at first it waits for who may ask yet. */
-  readonly ageSeconds: number;
 };
+
+/** For so long a keeper waits for who may ask yet; then its minute of work begins. */
+const AGE_MS = 300_000;
 
 /** What `measureKeeper` found. Times in seconds. */
 export type KeeperFigures = {
@@ -41,17 +42,15 @@ export type KeeperFigures = {
   readonly exits: { readonly handedOver: readonly number[]; readonly plain: readonly number[] };
 };
 
-/** Measures everything, one part after the other. */
-export async function measureKeeper({
-  subject,
-  pagesCount,
-  exitsCount,
-  ageSeconds,
-}: KeeperPlan): Promise<KeeperFigures> {
+/** Measures everything, one part after the other. `early`: a keeper as old as this process. */
+export async function measureKeeper(
+  { subject, pagesCount, exitsCount }: KeeperPlan,
+  early?: Keeper,
+): Promise<KeeperFigures> {
   await using runner = openRunner();
   const command = subject.binary === undefined ? subject.command : [runner.copy(subject.binary, 'lastscrape')];
-  const beganAtMs = performance.now();
-  const working = await startKeeper({}, { command });
+  const bornAtMs = early === undefined ? performance.now() : 0;
+  const working = early ?? (await startKeeper({}, { command }));
   process.stderr.write('keeper: exits\n');
   const exits = await timeExits(runner, command, exitsCount);
   process.stderr.write('keeper: pages\n');
@@ -66,7 +65,7 @@ export async function measureKeeper({
   await stop(watcher);
   await exposition.stop();
   process.stderr.write('keeper: a minute of work\n');
-  await delay(Math.max(1, ageSeconds * 1000 - (performance.now() - beganAtMs)));
+  await delay(Math.max(1, bornAtMs + AGE_MS - performance.now()));
   const work = await measureWork(working, page);
   await working[Symbol.asyncDispose]();
   process.stderr.write('keeper: as fast as it can\n');
@@ -158,25 +157,16 @@ export function writeKeeperTable(figures: KeeperFigures): string {
 }
 
 export function listKeeperBudgets(figures: KeeperFigures): readonly Budget[] {
-  const { idle, front, exits } = figures;
+  const { idle, front, exits, pagesCount, work, mostAnonymousBytes } = figures;
   const absolute = { digits: 2, isJudged: false };
+  const judged = { digits: 2, isJudged: true };
+  const most = mostAnonymousBytes / MEBIBYTE;
+  const atWork = 'cores at 1,000 hand-overs a minute, each scraped by two Prometheus every 15 s';
   return [
     ratio('idle, anonymous memory / lastscrape with a front', 1.1, idle.anonymousBytes, front.anonymousBytes),
-    {
-      name: `anonymous memory with ${figures.pagesCount} pages (MiB)`,
-      most: 64,
-      measured: figures.mostAnonymousBytes / MEBIBYTE,
-      digits: 1,
-      isJudged: true,
-    },
-    {
-      name: 'cores at 1,000 hand-overs a minute, each scraped by two Prometheus every 15 s',
-      most: 0.2,
-      measured: figures.work.cores,
-      digits: 2,
-      isJudged: true,
-    },
-    { name: `/targets of ${figures.pagesCount} (s)`, most: 1, measured: figures.targetsSeconds, ...absolute },
+    { name: `anonymous memory with ${pagesCount} pages (MiB)`, most: 64, measured: most, ...judged },
+    { name: atWork, most: 0.2, measured: work.cores, ...judged },
+    { name: `/targets of ${pagesCount} (s)`, most: 1, measured: figures.targetsSeconds, ...absolute },
     { name: 'SIGTERM to exit, median (s)', most: 0.3, measured: findMedian(exits.handedOver), ...absolute },
     { name: 'SIGTERM to exit, worst (s)', most: 0.5, measured: Math.max(...exits.handedOver), ...absolute },
     ratio('SIGTERM to exit, handed over / hold of 0 s', 3, findMedian(exits.handedOver), findMedian(exits.plain)),
