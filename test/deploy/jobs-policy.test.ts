@@ -46,7 +46,7 @@ test('a labelled pod gets lastscrape as its last native sidecar, and else only t
     const { annotations = {} } = ownMetadata;
     const front = String(findSidecar(readJobGolden(name)).ports?.[0]?.['containerPort']);
     const moved = {
-      ...(name === 'scrape-ports' || 'prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
+      ...(name === 'named-port' || 'prometheus.io/port' in annotations ? { 'prometheus.io/port': front } : {}),
       ...(name === 'own-url' ? { 'prometheus.io/path': '/metrics', 'prometheus.io/scheme': 'http' } : {}),
     };
     const labelled = { annotations: {}, ...metadata };
@@ -110,7 +110,7 @@ test('main waits for lastscrape only where it needs it from its first moment; an
 test('the metrics are read where the pod says that they are', () => {
   const urls = JOBS_INJECTED.map((name) => [name, resolveVariables(readJobGolden(name))['LASTSCRAPE_METRICS_URL']]);
   assert.deepEqual(Object.fromEntries(urls), {
-    annotated: 'http://localhost:8000/internal/metrics',
+    annotated: 'http://localhost:8000/internal/metrics?format=a%26b',
     'earlier-sidecar': 'http://localhost:9102/metrics',
     guaranteed: 'http://localhost:8000/metrics',
     hooked: 'http://localhost:8000/metrics',

@@ -232,9 +232,9 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     ? 'its image is for Linux on amd64 and arm64'
     : has(variables.spec.resources)
     ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
-    : variables.annotations.exists(name, (name.startsWith('lastscrape.dev/') || name == 'prometheus.io/path')
+    : variables.annotations.exists(name, name.matches('^(lastscrape[.]dev/|prometheus[.]io/pa(th$|ram_))')
     && (variables.annotations[name].size() > 30000 || variables.annotations[name].contains('\u0000')))
-    ? 'an annotation lastscrape.dev/... or prometheus.io/path has more than 30000 characters, or a NUL, which no variable can have'
+    ? 'an annotation lastscrape.dev/..., prometheus.io/path or param_... has more than 30000 characters, or a NUL, which no variable can have'
     : ''
 {{- end }}
 
@@ -302,7 +302,13 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     variables.frontText == '' ? 9469 : {{ include "lastscrape.isPort" "variables.frontText" }} ? int(variables.frontText) : 0
 - name: ports
   expression: >-
-    variables.containers.map(c, c.?ports.orValue(dyn([])).map(p, int(p.containerPort))).filter(each, each.size() > 0)
+    variables.containers.map(c, c.?ports.orValue(dyn([])).filter(p, p.?protocol.orValue('TCP') == 'TCP')
+    .map(p, int(p.containerPort))).filter(each, each.size() > 0)
+# Each declared port is a target of who goes by annotations: of several, others than the metrics' may be wanted, too.
+- name: isSpread
+  expression: >-
+    variables.annotations[?'prometheus.io/scrape'].orValue('') == 'true' && !('prometheus.io/port' in variables.annotations)
+    && (variables.ports.size() > 1 || variables.ports.exists(each, each.size() > 1))
 # Why lastscrape is not added, where it is not there: what the pod would be refused for, or could not work. Empty: it is added.
 - name: reason
   expression: >-
