@@ -15,7 +15,8 @@ const SCRAPER = { address: '10.0.0.9', agent: 'Prometheus', connection: 1, openC
 const LIMITS = { maxBytes: 16_000_000, maxPages: 100 };
 
 /** Pages in a new folder, at a clock of the test's; `change`: what is put in place of the store. */
-async function openKept(change: (store: Store) => Partial<Store> = () => ({}), folder = makeFolder()) {
+async function openKept(change: (store: Store) => Partial<Store> = () => ({}), gone = new AbortController().signal) {
+  const folder = makeFolder();
   const clock = { nowMs: 0 };
   const lines: string[] = [];
   const store = await openStore(folder);
@@ -29,7 +30,7 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), f
   const body = async function* (bytes: Uint8Array) {
     yield bytes;
   };
-  const from = { proven: null, address: '10.0.0.1', gone: new AbortController().signal };
+  const from = { proven: null, address: '10.0.0.1', gone };
   const send = (name: string, page: string) => ({ ...from, body: body(writeHandOver({ name, pages: [page] })) });
   return {
     clock,
@@ -78,6 +79,27 @@ test('a page is gone that its pod took back while it was put in place, since its
   await withdrawn;
   assert.deepEqual(kept.keys(), []);
   assert.deepEqual(readdirSync(kept.folder), []);
+});
+
+test('what a pod took back stays gone where the node crashes', async () => {
+  const calls: string[] = [];
+  const kept = await openKept(({ remove, sync }) => ({
+    remove: (key) => remove(key).finally(() => calls.push('removed')),
+    sync: () => sync().finally(() => calls.push('synced')),
+  }));
+  await kept.handOver();
+  await kept.withdraw();
+  assert.deepEqual(calls, ['synced', 'removed', 'synced']);
+});
+
+test('a page whose pod has gone once it is written leaves nothing, since that pod is held', async () => {
+  const gone = new AbortController();
+  const change = (store: Store): Partial<Store> => ({
+    write: (...parts) => store.write(...parts).finally(() => gone.abort()),
+  });
+  const kept = await openKept(change, gone.signal);
+  await assert.rejects(kept.handOver(), { name: 'AbortError' });
+  assert.deepEqual([kept.keys(), readdirSync(kept.folder)], [[], []]);
 });
 
 test('a page is there that was taken while the one before it, of the same pod, was being forgotten', async () => {
