@@ -3,8 +3,8 @@
 // A file is the page in every format, each packed by gzip as it is served; then a line of JSON, which tells
 // whose it is, and the size and SHA-256 of each; then the SHA-256 of that line, its length, and the format.
 
-import { createHash } from 'node:crypto';
-import { constants, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { HandOver } from '../decide/keep/targets.ts';
 import { compress } from '../snapshot/packing.ts';
@@ -48,14 +48,15 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 /** Opens the folder, and makes it where it is missing. @throws what the file system throws */
 export async function openStore(folder: string) {
   await mkdir(folder, { recursive: true });
-  const temporaryPath = (number: number) => join(folder, `.${number}.tmp`);
+  // Two keepers in one folder must not write one file.
+  const makeTemporaryPath = () => join(folder, `.${randomUUID()}.tmp`);
   const pagePath = (key: string) => join(folder, key + SUFFIX);
   const list = async (suffix: string) => (await readdir(folder)).filter((each) => each.endsWith(suffix)).sort();
-  let writtenCount = 0;
   // What a process that was killed left behind; and whether the folder can be written at all.
   for (const name of await list('.tmp')) await unlink(join(folder, name));
-  await (await open(temporaryPath(0), 'w')).close();
-  await unlink(temporaryPath(0));
+  const emptyPath = makeTemporaryPath();
+  await (await open(emptyPath, 'w')).close();
+  await unlink(emptyPath);
 
   return {
     listKeys: async () => (await list(SUFFIX)).map((name) => basename(name, SUFFIX)),
@@ -68,7 +69,7 @@ export async function openStore(folder: string) {
       pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
       onSize: (sizeBytes: number) => void,
     ): Promise<Written> {
-      const path = temporaryPath(++writtenCount);
+      const path = makeTemporaryPath();
       const discard = () => unlink(path).catch(() => {});
       try {
         await writeFile(path, kept, pages, onSize);
@@ -126,8 +127,7 @@ async function writeFile(
   pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
   onSize: (sizeBytes: number) => void,
 ): Promise<void> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-  await using handle = await open(path, flags, 0o600);
+  await using handle = await open(path, 'w', 0o600);
   let sizeBytes = FOOTER_BYTES;
   async function write(bytes: Uint8Array): Promise<void> {
     onSize(sizeBytes + bytes.length);

@@ -177,3 +177,19 @@ test('what cannot be read back is kept aside, within a sixteenth of the bytes', 
   assert.equal(kept.pages.count().corrupt_total, 3);
   assert.equal(kept.pages.count().bytes, 0);
 });
+
+test('two keepers in one folder do not mix what they write', async () => {
+  const folder = makeFolder();
+  const handOver = JSON.parse(String(writeHandOver({})).split('\n')[0] ?? '');
+  async function write(store: Store, onBegun: () => Promise<void>): Promise<void> {
+    async function* read() {
+      await onBegun();
+      yield Buffer.from(TEXT);
+    }
+    await using written = await store.write({ ...handOver, takenAtSeconds: 1 }, read, () => {});
+    await written.place();
+  }
+  const [one, other] = [await openStore(folder), await openStore(folder)];
+  await write(one, () => write(other, async () => {}));
+  assert.equal((await one.inspect((await one.listKeys())[0] ?? '')).kind, 'page');
+});
