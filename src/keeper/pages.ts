@@ -95,8 +95,7 @@ function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
       entries.set(key, { ...entry, life: beginPage(clock.nowMs()) });
     },
     /** Why there is no room for that; null: there is. */
-    judge: (by: RoomChange, key = ''): Refusal | null =>
-      judgeRoom(room, by, entries.get(key)?.taken ?? NOTHING_TAKEN, limits),
+    judge: (by: RoomChange): Refusal | null => judgeRoom(room, by, limits),
     /** One more hand-over of a namespace begins. @throws Refused */
     begin(namespace: string): void {
       const counted = countHandOver(room, namespace, clock.nowMs());
@@ -139,7 +138,7 @@ async function takeIn(
   // Others that come meanwhile must not get the same room.
   function reserve(sizeBytes: number): void {
     const change = { namespace, from: reserved, to: { ...page.taken, sizeBytes } };
-    const why = index.judge(change, key);
+    const why = index.judge(change);
     if (why !== null) throw new Refused(why, namespace);
     index.change(change);
     reserved = change.to;
@@ -287,7 +286,7 @@ export async function openPages(parts: PagesParts) {
     async check(handedOver: HandedOver): Promise<void> {
       const { handOver, key } = await readHead(handedOver);
       const { namespace, taken } = describePage(key, { ...handOver, takenAtSeconds: 0 }, 0);
-      const why = index.judge({ namespace, to: taken }, key);
+      const why = index.judge({ namespace, to: taken });
       if (why !== null) throw new Refused(why, namespace);
     },
     /** Forgets what that pod handed over: its main runs again. @throws Refused, or what the store throws */

@@ -160,11 +160,10 @@ export function changeRoom(room: Room, { namespace, from, to }: RoomChange): Roo
   return { taken: replace(room.taken, from, to), shares };
 }
 
-/** Why that must not be; null: it may. `replaced`: what goes once it has come, so that it does not count. */
+/** Why that must not be; null: it may. What it replaces counts too: both are on the disk for a while. */
 export function judgeRoom(
   { taken, shares }: Room,
   { namespace, from, to }: RoomChange,
-  replaced: Taken,
   { maxPages, maxBytes }: KeepLimits,
 ): Refusal | null {
   const most: Taken = {
@@ -174,7 +173,7 @@ export function judgeRoom(
     headBytes: HEADS_MAX_BYTES,
   };
   const isWithin = (now: Taken, share: number) => {
-    const next = replace(replace(now, from, to), replaced);
+    const next = replace(now, from, to);
     return KEYS.every((key) => next[key] <= most[key] * share);
   };
   if (!isWithin(taken, 1)) return 'full';

@@ -33,16 +33,15 @@ const page = (sizeBytes: number, more: Partial<Taken> = {}) => ({
   ...more,
 });
 const add = (room: Room, namespace: string, to: Taken) => changeRoom(room, { namespace, to });
-const judge = (room: Room, to: Taken, namespace = 'a', { from = NOTHING_TAKEN, replaced = NOTHING_TAKEN } = {}) =>
-  judgeRoom(room, { namespace, from, to }, replaced, LIMITS);
+const judge = (room: Room, to: Taken, namespace = 'a', from = NOTHING_TAKEN) =>
+  judgeRoom(room, { namespace, from, to }, LIMITS);
 
 test('judgeRoom() has a bound for all, and half of it for each namespace', () => {
   const room = add(add(EMPTY_ROOM, 'a', page(650)), 'b', page(750));
   assert.equal(judge(room, page(100)), null);
   assert.equal(judge(room, page(101)), 'full');
   assert.equal(judge(room, page(1), 'b'), 'namespaceFull');
-  assert.equal(judge(room, page(750), 'b', { replaced: page(750) }), null, 'it replaces its own');
-  assert.equal(judge(room, page(750), 'b', { from: page(750) }), null, 'it grows');
+  assert.equal(judge(room, page(750), 'b', page(750)), null, 'it grows');
   assert.equal(judge(room, page(1, { headBytes: 9_000_000 }), 'c'), 'namespaceFull', 'labels');
   const many = Array.from({ length: 5 }).reduce<Room>((before) => add(before, 'a', page(1)), EMPTY_ROOM);
   assert.equal(judge(many, page(1)), 'namespaceFull');
