@@ -91,15 +91,11 @@ function summarizeHold({ fields, cameCount, mainEndedAtMs, lastPage }: Summarize
 /** What the last scrape got through the front; blank without one. */
 function describeServed({ last }: FrontFacts, mainEndedAtMs: number | null, lastPage: LastPage | null): string {
   if (last === null) return '';
-  if (lastPage?.by === 'main') return `, with the page that main had kept ${describeCall(lastPage)}`;
+  if (lastPage?.by === 'main') return ', with the page that main had kept as it ended';
   if (last.served === 'live') return ', live';
   if (last.served === 'joined') return ', live, with the last values of vanished series';
   const beforeMs = Number(mainEndedAtMs) - last.readAtMs;
   return `, from a page read ${(Math.abs(beforeMs) / 1000).toFixed(1)} s ${beforeMs >= 0 ? 'before' : 'after'} that end`;
-}
-
-function describeCall({ calledMs }: LastPage): string {
-  return calledMs === undefined ? 'as it ended' : `${(calledMs / 1000).toFixed(1)} s before it ended`;
 }
 
 const RESULT_WORDS = {
@@ -232,7 +228,9 @@ function findNumbersHint({ fields, judged, lastPage }: Summarized, input: Report
 function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
   if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
   const missing = `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: `;
-  if (lastPage.calledMs !== undefined) return `${missing}its last call of /-/snapshot was ${describeCall(lastPage)}`;
+  const { calledMs } = lastPage;
+  if (calledMs !== undefined)
+    return `${missing}its last call of /-/snapshot was ${(calledMs / 1000).toFixed(1)} s before it ended`;
   return `${missing}add lastscrape.dev/hook: python, or end main with POST http://localhost:${policy.front?.port}/-/snapshot`;
 }
 

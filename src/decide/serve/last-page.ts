@@ -30,9 +30,7 @@ export function findLastPage(
   if (kind === 'pushes') return last;
   if (calledAtMs === null || readAtMs < calledAtMs) return read;
   const calledMs = endedAtMs - calledAtMs;
-  if (calledMs <= CALL_AT_END_MS) return last;
-  // A page that was read since shows that main went on; without one it served nothing any more.
-  return { ...(readAtMs === calledAtMs ? last : read), calledMs };
+  return calledMs <= CALL_AT_END_MS ? last : { ...read, calledMs };
 }
 
 /**
