@@ -123,7 +123,8 @@ function findNumber(name: string, labels: readonly Label[]) {
   );
 }
 
-function chooseReading(found: readonly (FoundSample | null)[]): Reading {
+/** The value of a metric that is there once and without labels, of the samples that were found. */
+export function chooseReading(found: readonly (FoundSample | null)[]): Reading {
   const [first, second] = found;
   if (first === undefined) return { kind: 'unknown', why: 'not in the exposition' };
   if (second !== undefined) return { kind: 'unknown', why: 'there more than once' };

@@ -23,7 +23,7 @@ const FAMILY_WIRES: Readonly<Record<number, number>> = {
 };
 const [NAME, HELP, TYPE, METRIC] = [1, 2, 3, 4];
 /** Fields of `Metric`, and of each of these. */
-const [GAUGE, COUNTER, UNTYPED, VALUE] = [2, 3, 5, 1];
+const [LABEL, GAUGE, COUNTER, UNTYPED, VALUE] = [1, 2, 3, 5, 1];
 /** Of `MetricType`. */
 const TYPES_COUNT = 6;
 const NOTHING = Buffer.alloc(0);
@@ -101,9 +101,11 @@ const CUT = 'the last message is cut';
 /** Gets each metric of this family, a message that changes afterwards. */
 export type WantedMetric = { readonly family: string; readonly take: (metric: Buffer) => void };
 
-/** The number of a gauge, a counter or an untyped metric; null: it has none. @throws BrokenMessage */
+/** The number of a gauge, counter or untyped metric; null: it has none, or labels. @throws BrokenMessage */
 export function readNumber(metric: Buffer): number | null {
-  const values = [...listFields(metric)].flatMap(([field, value]) =>
+  const fields = [...listFields(metric)];
+  if (fields.some(([field]) => field === LABEL)) return null;
+  const values = fields.flatMap(([field, value]) =>
     [GAUGE, COUNTER, UNTYPED].includes(field) && typeof value !== 'number' ? [...listFields(value)] : [],
   );
   const number = values.find(([field]) => field === VALUE)?.[1];

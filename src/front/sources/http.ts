@@ -1,10 +1,11 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
 import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/serve/pages.ts';
-import { type ExpositionReader, openExposition, type Reading, type Selector } from '../../exposition/exposition.ts';
+import { chooseReading, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
 import { readNumber } from '../../exposition/protobuf-messages.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
+import type { FoundSample } from '../../exposition/sample-filter.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeFailedReading, makeReading, REFUSED } from '../../observe/exporter.ts';
 import { type ExpositionGetter, type GetterParts, openExpositionGetter } from '../../observe/get-exposition.ts';
@@ -100,10 +101,10 @@ async function inspect(
   show: (reading: ExporterReading) => void,
 ): Promise<BodyEnd> {
   const { format } = body.type;
-  const started = new Map<string, Reading>();
+  const started: (FoundSample | null)[] = [];
   const take = (metric: Buffer) => {
     const value = readNumber(metric);
-    if (value !== null) started.set(START_METRIC, { kind: 'value', value });
+    started.push(value === null ? null : { labels: [], value });
   };
   const check = openReadableCheck(format, { wanted: { family: START_METRIC, take } });
   for await (const piece of readInTurns(body.read())) {
@@ -111,7 +112,8 @@ async function inspect(
     if (format !== 'protobuf') exposition.write(piece);
   }
   const shown = exposition.end();
-  show(makeReading({ ...shown, metrics: new Map([...shown.metrics, ...started]) }));
+  if (format !== 'protobuf') show(makeReading(shown));
+  else show(makeReading({ ...shown, metrics: new Map([...shown.metrics, [START_METRIC, chooseReading(started)]]) }));
   const why = check.end();
   return why === null ? { kind: 'whole' } : { kind: 'unreadable', why };
 }

@@ -334,19 +334,15 @@ test('buildReport() says who took the last page, and what may be missing', () =>
   const report = (kind: ReportSource['kind'], answeredAtMs: number, seen: Partial<FrontFacts['seen']> = {}) => {
     const front = { ...frontWith(['a', 110, { served: 'snapshot', readAtMs: answeredAtMs }]) };
     const facts = { front: { ...front, seen: { answeredAtMs, inFlightCount: 0, ...seen } } };
-    const source = { kind, at: '' };
-    const { lastPageBy, mayMissSeconds, hint } = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [], {
-      ...AUTO,
-      source,
-    });
-    return [lastPageBy, mayMissSeconds, hint];
+    const options = { ...AUTO, source: { kind, at: '' } };
+    const built = reportOn(stateWith(ended('scraped', 100_000, 1), facts), [], options);
+    return [built.lastPageBy, built.mayMissSeconds, built.hint];
   };
-  const hint = (seconds: number) =>
-    `changes in main's last ${seconds} s may be missing: add lastscrape.dev/hook: python, or end main with POST http://localhost:9469/-/snapshot`;
+  const missing = (seconds: number, why: string) => `changes in main's last ${seconds} s may be missing: ${why}`;
+  const add = 'add lastscrape.dev/hook: python, or end main with POST http://localhost:9469/-/snapshot';
+  const hint = (seconds: number) => missing(seconds, add);
+  const called = (seconds: number) => missing(seconds, 'its last call of /-/snapshot was 10.0 s before it ended');
   assert.deepEqual(report('program', 99_960), ['read', 0.1, hint(0.1)]);
-  const called = (seconds: number) =>
-    `changes in main's last ${seconds} s may be missing: its last call of /-/snapshot was 10.0 s before it ended`;
-  // Reads may be a minute apart: that none came since does not show that main did nothing more.
   assert.deepEqual(report('program', 90_000, { calledAtMs: 90_000 }), ['read', 10, called(10)]);
   assert.deepEqual(report('program', 98_000, { calledAtMs: 90_000 }), ['read', 2, called(2)]);
   assert.deepEqual(report('program', 90_000, { calledAtMs: 95_000 }), ['read', 10, hint(10)]);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { openHttpSource } from '../../../src/front/sources/http.ts';
+import { encodeBytes } from '../../../src/base/wire.ts';
+import { openHttpSource, START_METRIC } from '../../../src/front/sources/http.ts';
 import type { Beginning } from '../../../src/front/sources/source.ts';
 import type { ExporterReading } from '../../../src/observe/condition-kind.ts';
 import { type Body, type BodyEnd, BrokenBody } from '../../../src/snapshot/body.ts';
@@ -92,6 +93,16 @@ test('read() hands on what real programs answer, in every format', async () => {
     formats.add(body.type.format);
   }
   assert.deepEqual(formats, new Set(['text', 'openMetrics', 'protobuf']));
+});
+
+test("read() takes a start of protobuf for the program's own where it would of text: if there is one", async () => {
+  const metric = `\x22${encodeBytes(`\x12\x09\x09${'\0'.repeat(7)}@`)}`;
+  const type = 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
+  for (const [metrics, kind] of Object.entries({ [metric]: 'value', [metric + metric]: 'unknown' })) {
+    const page = encodeBytes(`\x0a${encodeBytes(START_METRIC)}${metrics}`);
+    const { reading } = await readOnce((socket) => socket.write(answerWith(page).replace('text/plain', type)));
+    assert.equal(reading.metric(START_METRIC).kind, kind);
+  }
 });
 
 test('read() goes by the content type, said in any way or not at all', async () => {
