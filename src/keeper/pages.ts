@@ -96,7 +96,7 @@ function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
     },
     /** Why there is no room for that; null: there is. */
     judge: (by: RoomChange): Refusal | null => judgeRoom(room, by, limits),
-    /** One more hand-over of a namespace begins. @throws Refused */
+    /** One more hand-over or check of a namespace begins: thousands of labels take 10 ms. @throws Refused */
     begin(namespace: string): void {
       const counted = countHandOver(room, namespace, clock.nowMs());
       if (typeof counted === 'string') throw new Refused(counted, namespace);
@@ -131,9 +131,9 @@ async function takeIn(
   isStopping: () => boolean,
 ): Promise<void> {
   const { handOver, key, pieces } = await readHead(handedOver);
+  index.begin(handOver.pod.namespace);
   const kept: Kept = { ...handOver, takenAtSeconds: Math.round(wallMs()) / 1000 };
   const { namespace, ...page } = describePage(key, kept, 0);
-  index.begin(namespace);
   let reserved = NOTHING_TAKEN;
   // Others that come meanwhile must not get the same room.
   function reserve(sizeBytes: number): void {
@@ -285,6 +285,7 @@ export async function openPages(parts: PagesParts) {
     /** Whether it would be taken. @throws Refused where not */
     async check(handedOver: HandedOver): Promise<void> {
       const { handOver, key } = await readHead(handedOver);
+      index.begin(handOver.pod.namespace);
       const { namespace, taken } = describePage(key, { ...handOver, takenAtSeconds: 0 }, 0);
       const why = index.judge({ namespace, to: taken });
       if (why !== null) throw new Refused(why, namespace);

@@ -38,6 +38,7 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), g
     lines,
     pages,
     handOver: (name = 'job-1', page = TEXT) => pages.take(send(name, page)),
+    check: (name = 'job-1') => pages.check(send(name, TEXT)),
     withdraw: (name = 'job-1') => pages.withdraw(send(name, TEXT)),
     keys(): readonly string[] {
       const listed = pages.listTargets({ ...SCRAPER, startedAtMs: clock.nowMs }, 15_000);
@@ -159,6 +160,15 @@ test('a hand-over whose sync fails once the file is in place is refused, and is 
   assert.deepEqual(readdirSync(kept.folder), []);
   assert.deepEqual(kept.keys(), []);
   assert.deepEqual(kept.pages.count().bytes, 0);
+});
+
+test('a namespace asks no more often than it may hand over', async () => {
+  const kept = await openKept();
+  for (let count = 0; count < 1_199; count++) await kept.check();
+  await kept.handOver();
+  await assert.rejects(kept.check(), { reason: 'tooOften' });
+  await kept.withdraw();
+  assert.deepEqual(kept.keys(), []);
 });
 
 test('what cannot be read back is kept aside, within a sixteenth of the bytes', async () => {
