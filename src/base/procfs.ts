@@ -166,7 +166,8 @@ async function findListeningSockets(port: number): Promise<ReadonlySet<string>> 
   return new Set(listening.map(({ inode }) => `socket:[${inode}]`));
 }
 
-const SOCKET_TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+/** In the first are those of a socket that listens on all addresses, IPv4's too. */
+const SOCKET_TABLES = ['/proc/net/tcp6', '/proc/net/tcp'];
 
 /** The ports of a TCP connection. */
 export type ConnectionPorts = { readonly localPort?: number | undefined; readonly remotePort?: number | undefined };
@@ -181,10 +182,14 @@ const TABLE_READS_COUNT = 3;
  */
 export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): number {
   for (let count = 0; count < TABLE_READS_COUNT; count++) {
-    const sockets = SOCKET_TABLES.flatMap(readTable).filter(({ local }) => local.port === localPort);
-    const found = sockets.filter(({ remote }) => remote.port === remotePort);
-    if (found.length > 0) return Math.max(...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
-    if (sockets.length === 0) return 0;
+    let isShown = false;
+    for (const path of SOCKET_TABLES) {
+      const sockets = readTable(path).filter(({ local }) => local.port === localPort);
+      const found = sockets.filter(({ remote }) => remote.port === remotePort);
+      if (found.length > 0) return Math.max(...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
+      isShown ||= sockets.length > 0;
+    }
+    if (!isShown) return 0;
   }
   return Number.POSITIVE_INFINITY;
 }

@@ -200,7 +200,7 @@ test("an answer of 48 KiB that must arrive is served once the client's kernel ha
     write();
   }
   const body = { read, sizeBytes: null, mustArrive: true };
-  await using server = await openFrontServer(() => ({ kind: 'body', body }));
+  await using server = await openFrontServer(() => ({ kind: 'body', body }), { host: null });
   const client = spawn('python3', ['-c', NARROW_CLIENT, String(server.port), scrapeHead('Connection: close')]);
   await isWritten;
   for (let pass = 0; pass < 100; pass++) await server.settle();
