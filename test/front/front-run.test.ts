@@ -100,17 +100,23 @@ test('the bytes of a live answer are those of the source, and ours after them, f
   }
 });
 
-test("a program that listens on the pod's own address alone is scraped, and its last page kept", async (t) => {
-  const program = createHttpServer((_, response) => response.end('a 1\n')).listen(0, '127.0.0.2');
-  t.after(() => program.close());
-  await once(program, 'listening');
-  const url = `http://localhost:${(program.address() as AddressInfo).port}/metrics`;
-  const { port } = await start(t, { LASTSCRAPE_METRICS_URL: url, POD_IP: '127.0.0.2' });
-  assert.equal(readValue((await scrape(port)).text, 'a'), 1);
+test("what listens on the pod's own address alone is scraped, until something does on loopback, too", async (t) => {
+  const open = async (page: string, host: string, at = 0) => {
+    const program = createHttpServer((_, response) => response.end(page)).listen(at, host);
+    t.after(() => program.close());
+    await once(program, 'listening');
+    return program;
+  };
+  const at = ((await open('a 1\n', '127.0.0.2')).address() as AddressInfo).port;
+  const { port } = await start(t, { LASTSCRAPE_METRICS_URL: `http://localhost:${at}/metrics`, POD_IP: '127.0.0.2' });
+  const read = async (name = 'a') => readValue((await scrape(port)).text, name);
+  assert.equal(await read(), 1);
+  const program = await open('a 2\n', '127.0.0.1', at);
+  await read();
+  assert.equal(await read(), 2);
   program.close();
   program.closeAllConnections();
-  const { text } = await scrape(port);
-  assert.deepEqual([readValue(text, 'a'), readValue(text, 'lastscrape_source_up')], [1, 0]);
+  assert.deepEqual([await read(), await read('lastscrape_source_up')], [2, 0]);
 });
 
 test('promtool is there', { skip: gate(findPrograms(), 'front-run.test.ts', ['promtool']) }, () => {});

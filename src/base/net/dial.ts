@@ -6,9 +6,9 @@ import { connect, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } f
 import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';
 import { type Limits, waitWithin } from '../waits.ts';
 
-/** What connecting showed. Only `refused` proves that nothing listens there. */
+/** What connecting showed. Only `refused` proves that nothing listens there. `isBeside`: by `dialBeside`. */
 export type DialResult =
-  | { readonly kind: 'open'; readonly socket: Socket }
+  | { readonly kind: 'open'; readonly socket: Socket; readonly isBeside?: true }
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -44,7 +44,8 @@ export async function dial(hostname: string, port: number, limits: DialOptions):
 
 /**
  * Connects as `dial`, and where `localhost` refuses, to this address too; no longer once that has accepted,
- * since a mesh may accept at the other for what is gone. What is no address counts as none.
+ * since a mesh may accept at the other for what is gone. What accepts there may be a proxy of what listens
+ * later: its connection is not to be kept. What is no address counts as none.
  */
 export function dialBeside(address: string): typeof dial {
   let wasLocal = isIP(address) === 0;
@@ -53,7 +54,7 @@ export function dialBeside(address: string): typeof dial {
     wasLocal ||= local.kind === 'open';
     if (wasLocal || hostname !== 'localhost' || local.kind !== 'refused') return local;
     const beside = await dial(address, port, limits);
-    return beside.kind === 'open' ? beside : local;
+    return beside.kind === 'open' ? { ...beside, isBeside: true } : local;
   };
 }
 

@@ -17,6 +17,8 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly headers: Readonly<Record<string, string>>;
   /** Streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** The connection ends with it. Default: it is kept. */
+  readonly isLast?: boolean;
   /** Follow redirects to the same server. Default: a redirect is an answer like any other. */
   readonly followsRedirects?: boolean;
   /** Called when the answer begins; header names are in lower case. */
@@ -66,7 +68,7 @@ const REFUSED = new Error('nothing listens there');
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
-  let expectAnswer = () => {};
+  let connection = { expectAnswer: () => {}, isBeside: false };
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
@@ -79,7 +81,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
         if (result.kind !== 'open') return callback(result.kind === 'refused' ? REFUSED : new Error(result.why), null);
-        expectAnswer = rewriteHeads(result.socket);
+        connection = { expectAnswer: rewriteHeads(result.socket), isBeside: result.isBeside === true };
         callback(null, result.socket);
       });
     },
@@ -94,13 +96,14 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
           const isLast = request.followsRedirects !== true || count === REQUESTS_MAX_COUNT;
           const one: Request = {
             ...request,
+            isLast: connection.isBeside,
             path: count === 1 ? request.path : url.pathname + url.search,
             onAnswer(status, headers) {
               found.next = isLast ? null : findRedirect(url, status, headers);
               if (found.next === null) request.onAnswer?.(status, headers);
             },
           };
-          const result = await dispatch(client, one, limit, () => expectAnswer());
+          const result = await dispatch(client, one, limit, () => connection.expectAnswer());
           if (found.next === null || limit.aborted) return result;
           url = found.next;
         }
@@ -156,6 +159,7 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
         headers: request.headers,
         body: (request.body ?? null) as Uint8Array | null,
         idempotent: false,
+        reset: request.isLast === true,
       },
       {
         onRequestStart(controller) {

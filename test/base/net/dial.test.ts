@@ -103,18 +103,13 @@ test('dial() is refused where nothing listens', async () => {
   assert.deepEqual(await dialOnce('127.0.0.1', port), { kind: 'refused' });
 });
 
-test('dialBeside() finds what listens at the other address alone, until loopback has accepted once', async (context) => {
+test('dialBeside() finds what listens at the other address alone', async (context) => {
   const port = await listen(context, '127.0.0.2');
   const by = dialBeside('127.0.0.2');
   const ask = async (host: string, how = by) => (await dialOnce(host, port, undefined, how)).kind;
   assert.deepEqual([await ask('localhost'), await ask('127.0.0.1')], ['open', 'refused']);
   for (const other of ['', 'localhost', '127.0.0.3'])
     assert.equal(await ask('localhost', dialBeside(other)), 'refused');
-  const local = createServer().listen(port, '127.0.0.1');
-  await once(local, 'listening');
-  assert.equal(await ask('localhost'), 'open');
-  await once(local.close(), 'close');
-  assert.equal(await ask('localhost'), 'refused');
 });
 
 test('dial() gives up at once when it is aborted', async (context) => {
