@@ -29,10 +29,10 @@ export type RoutesParts = {
 const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 2, requestMs: 2_500, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
-/** Tokens checked, and hand-overs written at once: a connection to the API server each, or a compressor. */
-const OF_ADDRESS = { maxCount: 8, ofOneMaxCount: 2 };
-/** One namespace must not keep others out, by slow requests from many addresses. */
-const OF_NAMESPACE = { maxCount: 8, ofOneMaxCount: 4 };
+/** Tokens of an address checked at once: a connection to the API server each. */
+const PROVING = { maxCount: 8, ofOneMaxCount: 2 };
+/** Hand-overs of a namespace written at once: a compressor each. Two that are slow keep no other out. */
+const TAKING = { maxCount: 12, ofOneMaxCount: 4 };
 /** Of one reason. */
 const LOGGED_EVERY_MS = 60_000;
 
@@ -45,8 +45,8 @@ type Route = readonly [work: (handedOver: HandedOver) => Promise<void>, status: 
 export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, limits: Partial<ServerLimits> = {}) {
   const refused: Partial<Record<Refusal, number>> = {};
   const loggedAtMs = new Map<Refusal, number>();
-  const proving = openTurns(OF_ADDRESS);
-  const taking = openTurns(prove === null ? OF_ADDRESS : OF_NAMESPACE);
+  const proving = openTurns(PROVING);
+  const taking = openTurns(TAKING);
   const serving = openServing(clock, take, { ...HAND_OVER_LIMITS, ...limits });
   const routes = new Map<string, Route>([
     ['POST /hand-over', [pages.take, 201, 'kept']],
