@@ -1,7 +1,7 @@
-// `node test/cluster/mistakes.ts [--write]`: makes the mistakes that people make, on the cluster of `npm run test:cluster`, and
+// `node test/cluster/mistakes.ts [--record]`: makes the mistakes that people make, on the cluster of `npm run test:cluster`, and
 // prints what is said of each first, unasked, where, and how many seconds after main's start; and what `lastscrape explain`
 // says of the pod then. Fails where a mistake that shows before the end is not said within main's first minute, and where
-// nothing is. --write puts the table into deploy/README.md.
+// nothing is. --record puts the table into image/figures/mistakes.md.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,6 +20,7 @@ import { INTERVAL_ANNOTATION } from './prometheus.ts';
 import { END_MS, findStatus, START_MS, setFixture } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
+const FIGURE = join(import.meta.dirname, '../../image/figures/mistakes.md');
 /** The manifest without a policy. */
 const [BY_HAND]: readonly Container[] = parse(readFileSync(join(DEPLOY, 'job/front/job.yaml'), 'utf8')).spec.template
   .spec.initContainers;
@@ -179,24 +180,6 @@ function toCell(text: string, { name }: Namespace): string {
   return (short.length > 200 ? `${short.slice(0, 199)}…` : short).replaceAll('|', '\\|');
 }
 
-const MARKS = ['<!-- mistakes: by test/cluster/mistakes.ts --write -->', '<!-- /mistakes -->'] as const;
-/** Where the section stands, if it is not there yet. */
-const BEFORE = '## Any Job: kustomize';
-
-function writeTable(table: string): void {
-  const path = join(DEPLOY, 'README.md');
-  const page = readFileSync(path, 'utf8');
-  const [from, to] = MARKS.map((mark) => page.indexOf(mark)) as [number, number];
-  const block = `${MARKS[0]}\n${table}${MARKS[1]}`;
-  const intro = `## What is said, and when\n\nMistakes, made on a real cluster: what is said of each first.\n\n${block}\n\n`;
-  assert.ok(from >= 0 || page.includes(BEFORE), `no place in ${path}`);
-  const next =
-    from < 0
-      ? page.replace(BEFORE, `${intro}${BEFORE}`)
-      : page.slice(0, from) + block + page.slice(to + MARKS[1].length);
-  writeFileSync(path, next);
-}
-
 await using fixture = await openFixture();
 setFixture(fixture);
 assert.equal(fixture.engine, 'policy', 'the mistakes want MutatingAdmissionPolicy v1');
@@ -225,5 +208,5 @@ const rows = await Promise.all(
 );
 const table = `| mistake | what is said first | where | after main's start | \`lastscrape explain\`, while main runs |\n|---|---|---|---|---|\n${rows.join('')}`;
 process.stdout.write(table);
-if (process.argv.includes('--write')) writeTable(table);
+if (process.argv.includes('--record')) writeFileSync(FIGURE, `### Mistakes\n\n${table}`);
 assert.deepEqual(failures, []);
