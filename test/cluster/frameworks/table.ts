@@ -30,11 +30,11 @@ export function fillFigure(page: string, { name, version, states }: Framework, r
   const base = median(of('none', 'succeeded').map(({ seconds }) => seconds));
   const added = (variant: Variant) => {
     const seconds = of(variant, 'succeeded').map((run) => run.seconds - base);
-    return `${median(seconds).toFixed(1)} (${Math.min(...seconds).toFixed(1)} to ${Math.max(...seconds).toFixed(1)})`;
+    return `${median(seconds).toFixed(1)} (${Math.min(...seconds).toFixed(1)}…${Math.max(...seconds).toFixed(1)})`;
   };
   const gone = VARIANTS.map((variant) => of(variant, 'deleted')[0]?.goneSeconds?.toFixed(0) ?? '–');
   const count = of('none', 'succeeded').length;
-  const row = [name, version, ...stored.map((each) => `${each} of ${count}`), `${right} of ${runs.length}`];
+  const row = [name, version, ...stored.map((each) => `${each}/${count}`), `${right}/${runs.length}`];
   const filled = putRow(page, 1, [...row, added('hold'), added('keeper')]);
   return putRow(filled, 2, [name, base.toFixed(1), ...gone]);
 }
