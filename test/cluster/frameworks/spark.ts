@@ -6,7 +6,7 @@ import { makeFolder } from '../../support/folder.ts';
 import { findOnPath, findPrograms } from '../../support/programs.ts';
 import { addBusybox } from '../images.ts';
 import { copyLibraries, makeLocustRoot } from '../pod-root.ts';
-
+import { getFixture } from '../scenario.ts';
 import { frameworkPath, SPARK } from './builds.ts';
 import type { Framework } from './framework.ts';
 import { startController } from './install.ts';
@@ -14,7 +14,7 @@ import { startController } from './install.ts';
 const IMAGE = `localhost/lastscrape-test/spark:${SPARK.version}`;
 const STAND_IN = join(import.meta.dirname, '../../stand-in');
 /** Of a Java installation what no program needs to run. */
-const NOT_RUN = /^(jmods|include|man|legal|docs)$/;
+const NOT_RUN = /^(jmods|include|man|legal|docs|lib\/src\.zip)$/;
 
 const children = new Map<string, ReturnType<typeof startController>>();
 
@@ -51,7 +51,21 @@ export const SPARK_FRAMEWORK: Framework = {
   async start(namespace, task) {
     const { 'prometheus.io/port': _, ...annotations } = task.annotations;
     const all = { ...annotations, 'lastscrape.dev/metrics-url': 'http://localhost:4040/metrics/prometheus/' };
+    const { cluster } = getFixture();
+    const authentication = 'spark.kubernetes.authenticate.submission';
+    const authority = ['config', 'view', '--raw', '--flatten', '--output'];
+    const caFile = join(makeFolder(), 'ca.crt');
+    const ca = await cluster.kubectl([...authority, 'jsonpath={.clusters[0].cluster.certificate-authority-data}']);
+    writeFileSync(caFile, Buffer.from(ca, 'base64'));
     const settings = {
+      // Its client cannot read keys of elliptic curves, as a kubeconfig may have.
+      [`${authentication}.oauthToken`]: await cluster.kubectl([
+        'create',
+        'token',
+        'spark',
+        `--namespace=${namespace.name}`,
+      ]),
+      [`${authentication}.caCertFile`]: caFile,
       'spark.kubernetes.namespace': namespace.name,
       'spark.kubernetes.container.image': IMAGE,
       'spark.kubernetes.container.image.pullPolicy': 'IfNotPresent',
@@ -82,6 +96,7 @@ export const SPARK_FRAMEWORK: Framework = {
       task.name,
       startController(`spark ${task.name}`, [...java, ...master, ...given, 'local:///opt/task.py'], {
         SPARK_HOME: home,
+        KUBECONFIG: '',
       }),
     );
   },
