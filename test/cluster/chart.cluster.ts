@@ -65,7 +65,7 @@ export function runChartScenarios(): void {
       '--output=jsonpath={.spec.containers[*].name}',
     ]);
     assert.equal(test, 'locust-metrics-exporter lastscrape');
-    const again = ['install', 'again', CHART, '--set', `image=a,name=${names[0]}`];
+    const again = ['install', 'again', CHART, '--set', `image=a,name=${names[0]},engine=${getFixture().engine}`];
     await assert.rejects(runHelmIn(second.name, ...again), /exists and cannot be imported into the current release/);
     await runHelmIn(namespace.name, 'uninstall', names[0]);
     await untilImageIn(both.name, IMAGES.renamed);

@@ -30,6 +30,7 @@ import {
 import { startKiller } from './killer.ts';
 import type { PodSpec } from './locust-test.ts';
 import {
+  asServed,
   END_MS,
   evict,
   findFirstEnd,
@@ -179,11 +180,13 @@ export function runJobsEndingScenarios(): void {
       ...JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name), normalise(readJobPod(name))] as const),
     ];
     const wrong: string[] = [];
-    for (const [name, pod, golden] of wanted) {
-      if (!isDeepStrictEqual(normalise((await namespace.tryPod(pod)).pod), golden)) wrong.push(name);
+    // Resources of a pod came with 1.34; before, the server drops them.
+    const isKnown = (name: string) => name !== 'pod-resources' || getFixture().minor >= 34;
+    for (const [name, pod, golden] of wanted.filter(([name]) => isKnown(name))) {
+      if (!isDeepStrictEqual(normalise((await namespace.tryPod(pod)).pod), asServed(golden))) wrong.push(name);
     }
     assert.deepEqual(wrong, []);
-    for (const name of JOBS_UNTOUCHED_NAMES) {
+    for (const name of JOBS_UNTOUCHED_NAMES.filter(isKnown)) {
       const reason = JOBS_UNTOUCHED[name];
       const warnings = await readWarnings(namespace.name, readJobPod(name));
       assert.equal(warnings.length, reason === null ? 0 : 1, `${name}: ${warnings}`);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { Pod as Golden } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import type { Cluster, ContainerStatus, Manifest, Namespace, Pod } from './cluster.ts';
 import type { ImageLoader } from './images.ts';
@@ -42,6 +43,17 @@ export function requirePolicies(): void {
 /** Leaves a story out where containers have no restart rules. */
 export function requireRestartRules(): void {
   if (getFixture().minor < 35) throw new NoPolicies('LEFT OUT: restart rules came with Kubernetes 1.35');
+}
+
+/** A golden file as this server would have it. */
+export function asServed(golden: Golden): Golden {
+  if (getFixture().minor >= 35) return golden;
+  const withoutRules = ({
+    restartPolicy: _,
+    restartPolicyRules: __,
+    ...container
+  }: Golden['spec']['containers'][number]) => container;
+  return { ...golden, spec: { ...golden.spec, containers: golden.spec.containers.map(withoutRules) } };
 }
 
 /** Whether a policy would change pods of it. */

@@ -33,8 +33,7 @@ export const SPARK_FRAMEWORK: Framework = {
     });
   },
   prepare: (namespace) => {
-    const head = { metadata: { name: 'spark' } };
-    const api = 'rbac.authorization.k8s.io';
+    const [head, api] = [{ metadata: { name: 'spark' } }, 'rbac.authorization.k8s.io'];
     const resources = ['pods', 'services', 'configmaps', 'persistentvolumeclaims'];
     return namespace.apply(
       { apiVersion: 'v1', kind: 'ServiceAccount', ...head },
@@ -51,21 +50,12 @@ export const SPARK_FRAMEWORK: Framework = {
   async start(namespace, task) {
     const { 'prometheus.io/port': _, ...annotations } = task.annotations;
     const all = { ...annotations, 'lastscrape.dev/metrics-url': 'http://localhost:4040/metrics/prometheus/' };
-    const { cluster } = getFixture();
-    const authentication = 'spark.kubernetes.authenticate.submission';
-    const authority = ['config', 'view', '--raw', '--flatten', '--output'];
-    const caFile = join(makeFolder(), 'ca.crt');
-    const ca = await cluster.kubectl([...authority, 'jsonpath={.clusters[0].cluster.certificate-authority-data}']);
-    writeFileSync(caFile, Buffer.from(ca, 'base64'));
+    const { kubectl } = getFixture().cluster;
+    const token = (await kubectl(['create', 'token', 'spark', `--namespace=${namespace.name}`])).trim();
     const settings = {
       // Its client cannot read keys of elliptic curves, as a kubeconfig may have.
-      [`${authentication}.oauthToken`]: await cluster.kubectl([
-        'create',
-        'token',
-        'spark',
-        `--namespace=${namespace.name}`,
-      ]),
-      [`${authentication}.caCertFile`]: caFile,
+      'spark.kubernetes.authenticate.submission.oauthToken': token,
+      'spark.kubernetes.trust.certificates': 'true',
       'spark.kubernetes.namespace': namespace.name,
       'spark.kubernetes.container.image': IMAGE,
       'spark.kubernetes.container.image.pullPolicy': 'IfNotPresent',
@@ -74,8 +64,8 @@ export const SPARK_FRAMEWORK: Framework = {
       'spark.kubernetes.driver.request.cores': '100m',
       'spark.kubernetes.executor.request.cores': '100m',
       'spark.executor.instances': '1',
-      'spark.driver.memory': '512m',
-      'spark.executor.memory': '512m',
+      'spark.driver.memory': '640m',
+      'spark.executor.memory': '640m',
       'spark.metrics.namespace': 'task',
       'spark.metrics.conf.*.sink.prometheusServlet.class': 'org.apache.spark.metrics.sink.PrometheusServlet',
       'spark.metrics.conf.*.sink.prometheusServlet.path': '/metrics/prometheus',
