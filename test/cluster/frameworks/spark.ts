@@ -78,8 +78,7 @@ export const SPARK_FRAMEWORK: Framework = {
         ),
       ),
     };
-    const given = Object.entries(settings).flatMap(([name, value]) => ['--conf', `${name}=${value}`]);
-    const home = findSparkHome();
+    const [given, home] = [Object.entries(settings).flatMap((each) => ['--conf', each.join('=')]), findSparkHome()];
     const java = [findOnPath('java') ?? 'java', '-cp', join(home, 'jars/*'), 'org.apache.spark.deploy.SparkSubmit'];
     const master = ['--master', 'k8s://https://127.0.0.1:6443', '--deploy-mode', 'cluster', '--name', task.name];
     children.set(
