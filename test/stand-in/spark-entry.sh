@@ -13,7 +13,7 @@ for each in nio.ch nio.cs security.action util.calendar; do run="$run --add-open
 case $role in
   driver)
     # By its address: the name of its Service wants a DNS.
-    exec $run org.apache.spark.deploy.SparkSubmit --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
+    exec $run -Xmx640m org.apache.spark.deploy.SparkSubmit --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
       --conf "spark.driver.host=$SPARK_DRIVER_BIND_ADDRESS" --deploy-mode client "$@"
     ;;
   executor)
