@@ -22,8 +22,6 @@ const ARGS = process.argv.slice(2);
 const PATTERN = new RegExp(ARGS.find((arg) => !arg.startsWith('--')) ?? '', 'i');
 /** How often a task that succeeds is run in each variant; each other ending is run once. */
 const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
-/** Between two starts, so that pods do not wait for each other. */
-const STAGGER_MS = 4_000;
 const END_MS = 400_000;
 const STORED_MS = 45_000;
 
@@ -122,7 +120,7 @@ async function measure(framework: Framework, index: number): Promise<readonly Ru
   ].flatMap((ending) => VARIANTS.map((variant) => ({ ending, variant })));
   return Promise.all(
     plan.map(async ({ ending, variant }, place) => {
-      await delay(place * STAGGER_MS);
+      await delay(place * (framework.staggerSeconds ?? 4) * 1_000);
       const run = await play(framework, namespace, keeper, buildVariant(`t${place}`, variant, ending));
       process.stderr.write(`${framework.name}: ${JSON.stringify({ variant, ...run })}\n`);
       return { variant, ...run };

@@ -28,6 +28,8 @@ export type Framework = {
   readonly container: string;
   /** Main's number, if not that of stand-in/task.py. */
   readonly metric?: string;
+  /** Between two starts, so that pods do not wait for each other. Default: 4. */
+  readonly staggerSeconds?: number;
   /** What the framework says of a task with that ending; one that is missing cannot be had. */
   readonly states: Readonly<Partial<Record<Ending, string>>>;
   install(fixture: Fixture): Promise<void>;

@@ -23,6 +23,7 @@ export const SPARK_FRAMEWORK: Framework = {
   version: SPARK.version,
   container: 'spark-kubernetes-driver',
   metric: 'metrics_task_driver_DAGScheduler_job_allJobs_Value',
+  staggerSeconds: 25,
   states: { succeeded: 'Succeeded', failed: 'Failed', killed: 'Failed', deleted: 'Failed' },
   async install({ images }) {
     await images.loadFolderAs(IMAGE, makeRoot(), {
@@ -64,8 +65,7 @@ export const SPARK_FRAMEWORK: Framework = {
       'spark.kubernetes.driver.request.cores': '100m',
       'spark.kubernetes.executor.request.cores': '100m',
       'spark.executor.instances': '1',
-      'spark.driver.memory': '640m',
-      'spark.executor.memory': '640m',
+      ...prefix('spark.', { 'driver.memory': '640m', 'executor.memory': '640m' }),
       'spark.metrics.namespace': 'task',
       'spark.metrics.conf.*.sink.prometheusServlet.class': 'org.apache.spark.metrics.sink.PrometheusServlet',
       'spark.metrics.conf.*.sink.prometheusServlet.path': '/metrics/prometheus',
