@@ -41,7 +41,7 @@ export function writeHandOver({ name = 'job-1', namespace = 'shop', head = {}, p
   return Buffer.from(`${JSON.stringify({ ...handOver, ...head })}\n${pages.join('')}`);
 }
 
-type Target = { readonly targets: readonly string[]; readonly labels: Readonly<Record<string, string>> };
+export type Target = { readonly targets: readonly string[]; readonly labels: Readonly<Record<string, string>> };
 
 export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
 

@@ -1,9 +1,11 @@
 // A keeper at work for a minute, as the budget has it: pods that hand over, and two Prometheus.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { Agent, request } from 'undici';
 import { findMedian } from '../bench/median.ts';
 import { readCost, readCpuSeconds } from '../bench/process-cost.ts';
-import type { Keeper } from './keeper.ts';
+import type { Keeper, Target } from './keeper.ts';
 
 /**
  * What that minute cost: share of a core; scrapes, hand-overs that failed before it too, the pages listed at
@@ -19,6 +21,7 @@ const SCRAPES_COUNT = 500;
 const HAND_OVERS_A_MINUTE = 1_000;
 const REPLICAS_COUNT = 2;
 const SCRAPED_EVERY_MS = 15_000;
+const SCRAPE = { 'accept-encoding': 'gzip', 'x-prometheus-scrape-timeout-seconds': '10' };
 /** Until as many pages leave the list as come to it. */
 const SETTLE_MS = 90_000;
 const MINUTE_MS = 60_000;
@@ -39,8 +42,17 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
     }
   }
   async function scrapeOn(replica: number): Promise<void> {
-    const agent = { 'user-agent': `Prometheus/3.0.${replica}` };
-    const headers = { ...agent, 'accept-encoding': 'gzip', 'x-prometheus-scrape-timeout-seconds': '10' };
+    // Each in a pod of its own, and its discovery by a connection of its own.
+    const connect = { localAddress: `127.0.0.${replica + 2}` };
+    const discovery = new Agent({ connect, connections: 1, keepAliveTimeout: 300_000 });
+    const scraping = new Agent({ connect });
+    const ask = async (path: string, dispatcher: Agent, headers: Readonly<Record<string, string>>) =>
+      (
+        await request(keeper.serveUrl + path, {
+          dispatcher,
+          headers: { 'user-agent': 'Prometheus/3.10.0', ...headers },
+        })
+      ).body;
     let paths: readonly string[] = [];
     let askedAtMs = Number.NEGATIVE_INFINITY;
     const scrapedAtMs = new Map<string, number>();
@@ -48,9 +60,9 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
       const nowMs = performance.now();
       if (nowMs - askedAtMs >= SCRAPED_EVERY_MS) {
         askedAtMs = nowMs;
-        paths = (await keeper.listTargets(SCRAPED_EVERY_MS / 1000, agent)).map(
-          ({ labels }) => labels['__metrics_path__'] ?? '',
-        );
+        const refresh = { 'x-prometheus-refresh-interval-seconds': `${SCRAPED_EVERY_MS / 1000}` };
+        const listed = (await (await ask('/targets', discovery, refresh)).json()) as readonly Target[];
+        paths = listed.map(({ labels }) => labels['__metrics_path__'] ?? '');
       }
       const due = paths.filter((path) => {
         const offsetMs = Number.parseInt(path.slice(-6), 16) % SCRAPED_EVERY_MS;
@@ -61,13 +73,14 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
       });
       const scrapeDue = async () => {
         for (let path = due.pop(); path !== undefined; path = due.pop()) {
-          const response = await fetch(keeper.serveUrl + path, { headers });
-          if ((await response.text()) !== page) throw new Error(`Cannot scrape a kept page: ${response.status}`);
+          const body = Buffer.from(await (await ask(path, scraping, SCRAPE)).arrayBuffer());
+          if (gunzipSync(body).toString() !== page) throw new Error('Cannot scrape a kept page');
           scrapesCount++;
         }
       };
       await Promise.all(Array.from({ length: CLIENTS_COUNT }, scrapeDue));
     }
+    await Promise.all([discovery.destroy(), scraping.destroy()]);
   }
   const working = Promise.all([handOverOn(), ...Array.from({ length: REPLICAS_COUNT }, (_, index) => scrapeOn(index))]);
   await Promise.race([working, delay(SETTLE_MS)]);
