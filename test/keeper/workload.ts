@@ -43,9 +43,9 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
   }
   async function scrapeOn(replica: number): Promise<void> {
     // Each in a pod of its own, and its discovery by a connection of its own.
-    const connect = { localAddress: `127.0.0.${replica + 2}` };
-    const discovery = new Agent({ connect, connections: 1, keepAliveTimeout: 300_000 });
-    const scraping = new Agent({ connect });
+    const localAddress = `127.0.0.${replica + 2}`;
+    const discovery = new Agent({ localAddress, connections: 1, keepAliveTimeout: 300_000 });
+    const scraping = new Agent({ localAddress });
     const ask = async (path: string, dispatcher: Agent, headers: Readonly<Record<string, string>>) =>
       (
         await request(keeper.serveUrl + path, {
