@@ -17,8 +17,6 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly headers: Readonly<Record<string, string>>;
   /** Streamed as the server takes it. Default: none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The connection ends with it. Default: it is kept. */
-  readonly isLast?: boolean;
   /** Follow redirects to the same server. Default: a redirect is an answer like any other. */
   readonly followsRedirects?: boolean;
   /** Called when the answer begins; header names are in lower case. */
@@ -68,7 +66,7 @@ const REFUSED = new Error('nothing listens there');
 export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
-  let connection = { expectAnswer: () => {}, isBeside: false };
+  let connection: Dialled = { expectAnswer: () => {}, isBeside: false };
   const client = new Client(origin.origin, {
     allowH2: false,
     pipelining: 1,
@@ -96,14 +94,13 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
           const isLast = request.followsRedirects !== true || count === REQUESTS_MAX_COUNT;
           const one: Request = {
             ...request,
-            isLast: connection.isBeside,
             path: count === 1 ? request.path : url.pathname + url.search,
             onAnswer(status, headers) {
               found.next = isLast ? null : findRedirect(url, status, headers);
               if (found.next === null) request.onAnswer?.(status, headers);
             },
           };
-          const result = await dispatch(client, one, limit, () => connection.expectAnswer());
+          const result = await dispatch(client, one, limit, () => connection);
           if (found.next === null || limit.aborted) return result;
           url = found.next;
         }
@@ -143,8 +140,10 @@ function rewriteHeads(socket: Socket): () => void {
   return heads.begin;
 }
 
-/** The reason of `signal` is a string; `onStart` is called before the request is sent. */
-function dispatch(client: Client, request: Request, signal: AbortSignal, onStart: () => void): Promise<ExchangeResult> {
+type Dialled = { readonly expectAnswer: () => void; readonly isBeside: boolean };
+
+/** The reason of `signal` is a string. `find`: the connection, from before the request is sent on. */
+function dispatch(client: Client, request: Request, signal: AbortSignal, find: () => Dialled): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     let status: number | null = null;
     let contentType = '';
@@ -159,12 +158,12 @@ function dispatch(client: Client, request: Request, signal: AbortSignal, onStart
         headers: request.headers,
         body: (request.body ?? null) as Uint8Array | null,
         idempotent: false,
-        reset: request.isLast === true,
+        reset: find().isBeside,
       },
       {
         onRequestStart(controller) {
           wasSent = true;
-          onStart();
+          find().expectAnswer();
           onAbort(signal, () => controller.abort(new Error(String(signal.reason))));
         },
         onResponseStart(_, statusCode, headers) {
