@@ -6,7 +6,7 @@ import { gateProgram } from './image/dist.ts';
 import { readTimeline, runDemo } from './support/run-demo.ts';
 
 const FILE = 'test/demo.test.ts';
-/** It takes 16 s, and gives up after 90 s of lastscrape. */
+/** It takes 18 s, and gives up after 90 s of lastscrape. */
 const DEMO_MS = 150_000;
 const skip = gateProgram(FILE, 'script', 'bsdutils');
 
