@@ -23,7 +23,7 @@ export const SPARK_FRAMEWORK: Framework = {
   version: SPARK.version,
   container: 'spark-kubernetes-driver',
   metric: 'metrics_task_driver_DAGScheduler_job_allJobs_Value',
-  staggerSeconds: 15,
+  staggerSeconds: 35,
   states: { succeeded: 'Succeeded', failed: 'Failed', killed: 'Failed', deleted: 'Failed' },
   async install({ images }) {
     await images.loadFolderAs(IMAGE, makeRoot(), {
