@@ -217,7 +217,7 @@ async function proveEnd(
 ): Promise<Pod> {
   assert.equal(await namespace.untilJobEnded(job, END_MS), condition);
   const pods = new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod]));
-  assert.equal(pods.size, 1, 'one pod was enough');
+  assert.equal(pods.size, 1, `one pod was enough: ${JSON.stringify([...pods.values()].map(({ status }) => status))}`);
   const [pod] = pods.values();
   assert.ok(pod);
   const statuses = pod.status.containerStatuses ?? [];
