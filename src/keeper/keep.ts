@@ -3,7 +3,7 @@
 
 import { formatJson, wrap } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
-import { type Clock, openClock, pause, waitUnless } from '../base/waits.ts';
+import { type Clock, openClock, pause } from '../base/waits.ts';
 import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-variables.ts';
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
@@ -63,18 +63,24 @@ type Opened = {
 };
 
 /** Opens all parts and listens; the problems where that cannot be. */
-async function open(host: Host, config: KeepConfig, clock: Clock): Promise<Opened | { readonly problems: string[] }> {
-  const log = ({ id, fields }: LogEntry) => writeLine(host, { id, fields });
+async function open(
+  host: Host,
+  config: KeepConfig,
+  clock: Clock,
+  isCheck = false,
+): Promise<Opened | { readonly problems: string[] }> {
+  const log = (entry: LogEntry) => writeLine(host, entry);
   const opening = async () =>
-    openPages({ store: await openStore(config.folder), limits: config, clock, log, wallMs: host.wallMs });
+    openPages({ store: await openStore(config.folder, isCheck), limits: config, clock, log, wallMs: host.wallMs });
   const pages = await opening().catch((error: NodeJS.ErrnoException) => {
     if (error.code === undefined) throw error;
     const why = `${error.path ?? config.folder} gives ${error.code}`;
     return `Cannot use LASTSCRAPE_KEEPER_FOLDER: ${why}; must be a folder that this user may read and write`;
   });
   if (typeof pages === 'string') return { problems: [pages] };
+  if (isCheck) pages.stop();
   const review = config.auth === 'none' ? null : openReview(host.env, clock.nowMs);
-  const parts = { pages, limits: config, clock, log, prove: review?.prove ?? null };
+  const parts = { pages, clock, log, prove: review?.prove ?? null };
   const handOver = openHandOverServer(parts);
   const serve = openServeServer(parts, handOver.refused);
   const places = [
@@ -100,7 +106,7 @@ async function close({ servers, review, pages }: Opened): Promise<void> {
 
 /** Tries everything that a keeper needs, and takes nothing. */
 async function check(host: Host, config: KeepConfig): Promise<Exit> {
-  const opened = await open(host, config, openClock(host));
+  const opened = await open(host, config, openClock(host), true);
   if ('problems' in opened) return misconfigured(host, opened.problems);
   const { pages, bytes, corrupt_total } = opened.pages.count();
   const problem = (await opened.review?.findProblem()) ?? null;
@@ -135,17 +141,14 @@ async function keep(host: Host, config: KeepConfig): Promise<Exit> {
   pages.stop();
   const graceSeconds = config.terminationGraceMs / 1000;
   writeLine(host, { id: 'keepStopping', fields: { pages: pages.count().pages, graceSeconds } });
-  const emptied = waitUntilEmpty(pages, clock, signals.second);
-  await waitUnless(emptied, { timeoutMs: config.terminationGraceMs, signal: signals.second, clock });
+  const untilMs = clock.nowMs() + config.terminationGraceMs;
+  const isOver = () => pages.count().pages === 0 || signals.second.aborted || clock.nowMs() >= untilMs;
+  for (pages.advance(); !isOver(); pages.advance()) {
+    await pause(Math.min(STOPPING_EVERY_MS, untilMs - clock.nowMs()), [signals.second], { clock });
+  }
   writeLine(host, { id: 'keepStopped', fields: { pages: pages.count().pages } });
   await close(opened);
   return { code: EXIT.done, isUrgent: true };
-}
-
-async function waitUntilEmpty({ advance, count }: Opened['pages'], clock: Clock, signal: AbortSignal): Promise<void> {
-  for (advance(); (count().pages ?? 0) > 0 && !signal.aborted; advance()) {
-    await pause(STOPPING_EVERY_MS, [signal], { clock });
-  }
 }
 
 /** Pages and hand-overs that are well are not logged: the metrics count them. */

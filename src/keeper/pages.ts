@@ -7,7 +7,6 @@ import {
   advancePage,
   beginDiscovery,
   beginPage,
-  CORRUPT_SHARE,
   changeRoom,
   chooseFormat,
   countHandOver,
@@ -17,10 +16,8 @@ import {
   type KeepLimits,
   NOTHING_TAKEN,
   nameClient,
-  type PageEnd,
   type PageLife,
   type Refusal,
-  type RoomChange,
   sweepRoom,
   type Taken,
 } from '../decide/keep/keep.ts';
@@ -29,7 +26,7 @@ import type { LogEntry } from '../decide/messages.ts';
 import type { ScraperRequest } from '../decide/serve/scrapers.ts';
 import type { KeptCounts } from './metrics.ts';
 import { openBody, type ProvenPod, Refused, readHandOver } from './request.ts';
-import { type Found, type Kept, nameKey, type OpenPage, type Store } from './store.ts';
+import { CorruptPage, type Kept, nameKey, type Store, type Written } from './store.ts';
 
 /** What is in memory of a page: as little as can be, since there may be 10,000. */
 type Entry = {
@@ -41,6 +38,7 @@ type Entry = {
   life: PageLife;
 };
 
+type Index = ReturnType<typeof openIndex>;
 export type Pages = Awaited<ReturnType<typeof openPages>>;
 
 /** A hand-over as it comes. */
@@ -67,45 +65,56 @@ export const PAGE_PATH = '/pages/';
 /** How many files are read at once at the start. */
 const READ_AT_ONCE = 16;
 
-type Index = ReturnType<typeof openIndex>;
-
-/** What is kept by key, and the room that this takes up. */
+/** What is kept by key, and the room that this and hand-overs under way take up. */
 function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
   const entries = new Map<string, Entry>();
+  const counts = { handed_over_total: 0, withdrawn_total: 0, scraped_total: 0, expired_total: 0, corrupt_total: 0 };
   let room = EMPTY_ROOM;
-  const change = (by: RoomChange): void => {
-    room = changeRoom(room, by);
-  };
   function forget(key: string): void {
     const entry = entries.get(key);
     entries.delete(key);
-    if (entry !== undefined) change({ namespace: entry.namespace, from: entry.taken });
+    if (entry !== undefined) room = changeRoom(room, { namespace: entry.namespace, from: entry.taken });
   }
   return {
     entries,
-    change,
+    counts,
     forget,
     sizeBytes: () => room.taken.sizeBytes,
-    sweep: (): void => {
+    sweep(): void {
       room = sweepRoom(room, clock.nowMs());
     },
-    /** In place of what that pod handed over before; its room was taken by `change`. */
+    /** In place of what that pod handed over before. */
     keep(key: string, entry: Omit<Entry, 'life'>): void {
       forget(key);
+      room = changeRoom(room, { namespace: entry.namespace, to: entry.taken });
       entries.set(key, { ...entry, life: beginPage(clock.nowMs()) });
     },
     /** Why there is no room for that; null: there is. */
-    judge: (by: RoomChange): Refusal | null => judgeRoom(room, by, limits),
-    /** One more hand-over or check of a namespace begins: thousands of labels take 10 ms. @throws Refused */
-    begin(namespace: string): void {
+    judge: (namespace: string, to: Taken): Refusal | null => judgeRoom(room, { namespace, to }, limits),
+    /** A hand-over or a check begins: thousands of labels take 10 ms. @throws Refused */
+    begin(namespace: string) {
       const counted = countHandOver(room, namespace, clock.nowMs());
       if (typeof counted === 'string') throw new Refused(counted, namespace);
       room = counted;
+      let from = NOTHING_TAKEN;
+      function change(to: Taken): void {
+        room = changeRoom(room, { namespace, from, to });
+        from = to;
+      }
+      return {
+        /** Others that come meanwhile do not get the same room. @throws Refused */
+        reserve(to: Taken): void {
+          const why = judgeRoom(room, { namespace, from, to }, limits);
+          if (why !== null) throw new Refused(why, namespace);
+          change(to);
+        },
+        [Symbol.dispose]: () => change(NOTHING_TAKEN),
+      };
     },
   };
 }
 
-/** A page as it is in memory. `change`: the room that it takes up. */
+/** A page as it is in memory. */
 function describePage(key: string, kept: Kept, sizeBytes: number) {
   const { pod, takenAtSeconds, formats } = kept;
   const text = JSON.stringify(listTargetLabels(kept, PAGE_PATH + key));
@@ -122,114 +131,64 @@ async function readHead({ body, proven, address }: HandedOver) {
   return { handOver, key: nameKey(handOver.pod), pieces };
 }
 
-/** Takes a hand-over into the store. `inOrder`: what is in memory is of the file that is in place. */
-async function takeIn(
-  { store, wallMs }: Pick<PagesParts, 'store' | 'wallMs'>,
-  index: Index,
-  handedOver: HandedOver,
-  inOrder: (work: () => Promise<void>) => Promise<void>,
-  isStopping: () => boolean,
-): Promise<void> {
-  const { handOver, key, pieces } = await readHead(handedOver);
-  index.begin(handOver.pod.namespace);
-  const kept: Kept = { ...handOver, takenAtSeconds: Math.round(wallMs()) / 1000 };
-  const { namespace, ...page } = describePage(key, kept, 0);
-  let reserved = NOTHING_TAKEN;
-  // Others that come meanwhile must not get the same room.
-  function reserve(sizeBytes: number): void {
-    const change = { namespace, from: reserved, to: { ...page.taken, sizeBytes } };
-    const why = index.judge(change);
-    if (why !== null) throw new Refused(why, namespace);
-    index.change(change);
-    reserved = change.to;
-  }
-  try {
-    await using written = await store.write(kept, pieces.read, reserve);
-    await pieces.end();
-    await inOrder(async () => {
-      handedOver.gone.throwIfAborted();
-      if (isStopping()) throw new Refused('stopping');
-      await written.place();
-      await store.sync().catch(async (error) => {
-        index.forget(key);
-        await store.remove(key);
-        throw error;
-      });
-      index.keep(key, { ...page, namespace, taken: reserved });
-      reserved = NOTHING_TAKEN;
-    });
-  } finally {
-    index.change({ namespace, from: reserved });
-  }
-}
-
 /** Keeps the index and the store in step: one change of a file after the other. */
-function openFiles({ store, limits, log }: PagesParts, index: Index) {
-  const { entries } = index;
-  const counts = { corrupt_total: 0, withdrawn_total: 0 };
+function openFiles({ store, log }: Pick<PagesParts, 'store' | 'log'>, { entries, counts, ...index }: Index) {
   let placing: Promise<unknown> = Promise.resolve();
   function inOrder(work: () => Promise<void>): Promise<void> {
     const placed = placing.then(work);
     placing = placed.catch(() => {});
     return placed;
   }
-  function warn(problem: string): void {
+  /** Unless the same pod hands over again meanwhile. Never rejects. */
+  const remove = (key: string) => inOrder(async () => (entries.has(key) ? undefined : store.remove(key)));
+  async function giveUp(key: string, error: Error): Promise<void> {
     counts.corrupt_total++;
-    log({ id: 'keptPageCorrupt', fields: { problem } });
+    const isCorrupt = error instanceof CorruptPage;
+    const path = isCorrupt ? await store.setAside(key) : `${key}.page`;
+    const advice = isCorrupt ? 'its numbers are lost, delete it' : 'mend it and start again, or delete it';
+    log({ id: 'keptPageCorrupt', fields: { problem: `${path}: ${error.message}; ${advice}` } });
   }
-  async function setAside(key: string, why: string): Promise<void> {
-    const path = await store.setAside(key, limits.maxBytes * CORRUPT_SHARE);
-    warn(`${path}: ${why}; its numbers are lost, delete it`);
+  async function readBack(key: string): Promise<void> {
+    try {
+      const { kept, sizeBytes } = await store.inspect(key);
+      index.keep(key, describePage(key, kept, sizeBytes));
+    } catch (error) {
+      await giveUp(key, error as Error);
+    }
   }
-  function takeBack(key: string, { kept, sizeBytes }: Found): void {
-    const page = describePage(key, kept, sizeBytes);
-    index.change({ namespace: page.namespace, to: page.taken });
-    index.keep(key, page);
-  }
-  /** Its page is not what was written: it is kept no more. */
-  async function giveUp(key: string, entry: Entry, why: string): Promise<void> {
-    if (entries.get(key) !== entry) return;
-    index.forget(key);
-    await setAside(key, why);
-  }
-  async function open(
-    key: string,
-    accept: string,
-  ): Promise<{ readonly page: OpenPage; readonly index: number } | null> {
+  /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
+  async function open(key: string, accept: string) {
     const entry = entries.get(key);
     if (entry === undefined) return null;
     try {
       const page = await store.open(key);
-      if (page.kind === 'page') return { page, index: chooseFormat(page.kept.formats, accept) };
-      await inOrder(() => giveUp(key, entry, page.why));
-      throw new Error(page.why);
+      return { page, index: chooseFormat(page.kept.formats, accept) };
     } catch (error) {
-      // It was replaced or forgotten meanwhile.
+      // It was replaced meanwhile.
       if (entries.has(key) && entries.get(key) !== entry) return open(key, accept);
+      if (error instanceof CorruptPage) {
+        await inOrder(async () => {
+          if (entries.get(key) !== entry) return;
+          index.forget(key);
+          await giveUp(key, error);
+        });
+      }
       throw error;
     }
   }
   return {
     inOrder,
-    count: () => counts,
-    /** All that the store has; what cannot be read stays. @throws what the file system throws */
-    async readAll(): Promise<void> {
-      const inspect = (key: string) =>
-        store.inspect(key).catch(({ message }: Error) => {
-          warn(`${key}.page: ${message}; mend it and start again, or delete it`);
-          return null;
-        });
-      const keys = await store.listKeys();
-      for (let from = 0; from < keys.length; from += READ_AT_ONCE) {
-        const some = keys.slice(from, from + READ_AT_ONCE);
-        for (const [index, found] of (await Promise.all(some.map(inspect))).entries()) {
-          const key = some[index] ?? '';
-          if (found?.kind === 'corrupt') await setAside(key, found.why);
-          else if (found !== null) takeBack(key, found);
-        }
-      }
+    remove,
+    open,
+    /** The file survives a crash then. @throws what the file system throws; then none is there */
+    async place(key: string, written: Written): Promise<void> {
+      await written.place();
+      await store.sync().catch(async (error) => {
+        index.forget(key);
+        await store.remove(key);
+        throw error;
+      });
     },
-    /** Forgets a page, also one that is just put in place. @throws what the file system throws */
     withdraw: (key: string): Promise<void> =>
       inOrder(async () => {
         if (!entries.has(key)) return;
@@ -238,22 +197,20 @@ function openFiles({ store, limits, log }: PagesParts, index: Index) {
         await store.remove(key);
         await store.sync();
       }),
-    /** Unless the same pod hands over again meanwhile. Never rejects. */
-    remove: (key: string): Promise<void> =>
-      inOrder(async () => (entries.has(key) ? undefined : store.remove(key))).catch(() => {}),
-    /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */
-    open,
+    /** All that the store has; what cannot be read now stays there. @throws what the file system throws */
+    async readAll(): Promise<void> {
+      const keys = await store.listKeys();
+      while (keys.length > 0) await Promise.all(keys.splice(0, READ_AT_ONCE).map(readBack));
+    },
   };
 }
 
 /** Opens the pages with all that the store has. @throws what the file system throws */
 export async function openPages(parts: PagesParts) {
-  const { clock, log } = parts;
+  const { store, limits, clock, wallMs, log } = parts;
   const index = openIndex(parts);
-  const { entries } = index;
+  const { entries, counts } = index;
   const files = openFiles(parts, index);
-  const ends: Record<PageEnd, number> = { taken: 0, expired: 0 };
-  let handedOverCount = 0;
   let discovery = beginDiscovery(clock.nowMs());
   let isStopping = false;
   await files.readAll();
@@ -264,7 +221,7 @@ export async function openPages(parts: PagesParts) {
     const living = findLivingAskers(discovery, nowMs);
     for (const [key, entry] of entries) {
       const { life, end } = advancePage(entry.life, { living, nowMs, isStopping });
-      if (end !== null) ends[end]++;
+      if (end !== null) counts[end === 'taken' ? 'scraped_total' : 'expired_total']++;
       if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: entry.labels.toString('utf8', 0, 300) } });
       if (life !== null) entry.life = life;
       else {
@@ -279,16 +236,29 @@ export async function openPages(parts: PagesParts) {
     advance,
     /** Takes a hand-over in: on the disk once this has returned. @throws Refused, or what its body throws */
     async take(handedOver: HandedOver): Promise<void> {
-      await takeIn(parts, index, handedOver, files.inOrder, () => isStopping);
-      handedOverCount++;
+      const { handOver, key, pieces } = await readHead(handedOver);
+      using room = index.begin(handOver.pod.namespace);
+      const kept: Kept = { ...handOver, takenAtSeconds: Math.round(wallMs()) / 1000 };
+      let page = describePage(key, kept, 0);
+      await using written = await store.write(kept, pieces.read, (sizeBytes) => {
+        page = { ...page, taken: { ...page.taken, sizeBytes } };
+        room.reserve(page.taken);
+      });
+      await pieces.end();
+      await files.inOrder(async () => {
+        handedOver.gone.throwIfAborted();
+        if (isStopping) throw new Refused('stopping');
+        await files.place(key, written);
+        room[Symbol.dispose]();
+        index.keep(key, page);
+        counts.handed_over_total++;
+      });
     },
     /** Whether it would be taken. @throws Refused where not */
     async check(handedOver: HandedOver): Promise<void> {
       const { handOver, key } = await readHead(handedOver);
-      index.begin(handOver.pod.namespace);
-      const { namespace, taken } = describePage(key, { ...handOver, takenAtSeconds: 0 }, 0);
-      const why = index.judge({ namespace, to: taken });
-      if (why !== null) throw new Refused(why, namespace);
+      using room = index.begin(handOver.pod.namespace);
+      room.reserve(describePage(key, { ...handOver, takenAtSeconds: 0 }, 0).taken);
     },
     /** Forgets what that pod handed over: its main runs again. @throws Refused, or what the store throws */
     withdraw: async (handedOver: HandedOver): Promise<void> => files.withdraw((await readHead(handedOver)).key),
@@ -312,18 +282,16 @@ export async function openPages(parts: PagesParts) {
     /** Once nothing is removed any more that was to be. */
     settle: () => files.inOrder(async () => {}),
     /** Why the next hand-over of a small page would be refused, of whatever namespace; null: it would not. */
-    findRefusal: (): Refusal | null =>
-      isStopping ? 'stopping' : index.judge({ namespace: '', to: { ...NOTHING_TAKEN, pagesCount: 1 } }),
+    findRefusal: (): Refusal | null => (isStopping ? 'stopping' : index.judge('', { ...NOTHING_TAKEN, pagesCount: 1 })),
     count(): KeptCounts {
       const seconds = listListed().map(({ takenAtSeconds }) => takenAtSeconds);
       return {
+        ...counts,
         pages: entries.size,
+        pages_limit: limits.maxPages,
         pages_listed: seconds.length,
         bytes: index.sizeBytes(),
-        handed_over_total: handedOverCount,
-        scraped_total: ends.taken,
-        expired_total: ends.expired,
-        ...files.count(),
+        bytes_limit: limits.maxBytes,
         oldest_page_timestamp_seconds:
           seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
       };

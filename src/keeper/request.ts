@@ -3,6 +3,7 @@
 import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
 import { FORMATS_MAX_COUNT, HEAD_MAX_BYTES, PLAIN_MAX_BYTES, type Refusal } from '../decide/keep/keep.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
+import { readPageType } from '../exposition/format.ts';
 
 /** Why a hand-over is not taken; the message is for the pod's log. */
 export class Refused extends Error {
@@ -18,42 +19,39 @@ export type ProvenPod = Pick<HandOver['pod'], 'namespace' | 'name' | 'uid' | 'no
 
 /** The body of a hand-over, read part by part. */
 export function openBody(pieces: AsyncIterator<Uint8Array>) {
-  let left: Uint8Array = Buffer.alloc(0);
-  async function fetchMore(): Promise<boolean> {
-    const next = await pieces.next();
-    if (next.done !== true) left = next.value;
-    return next.done !== true;
+  let left: Buffer = Buffer.alloc(0);
+  async function readOn(): Promise<boolean> {
+    const { done, value } = await pieces.next();
+    if (done !== true) left = Buffer.concat([left, value]);
+    return done !== true;
   }
   return {
     /** The line that it begins with. @throws Refused */
     async readLine(): Promise<string> {
-      const line: Uint8Array[] = [];
-      for (let sizeBytes = 0; ; sizeBytes += left.length, left = Buffer.alloc(0)) {
-        if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'it ends within its first line');
-        const endAt = left.indexOf(0x0a);
-        line.push(endAt < 0 ? left : left.subarray(0, endAt));
-        if (sizeBytes + (line.at(-1)?.length ?? 0) > HEAD_MAX_BYTES) {
-          throw new Refused('tooLarge', `labels and annotations of more than ${HEAD_MAX_BYTES} bytes`);
-        }
-        if (endAt < 0) continue;
-        left = left.subarray(endAt + 1);
-        return Buffer.concat(line).toString();
+      let endAt = -1;
+      while (endAt < 0 && left.length <= HEAD_MAX_BYTES) {
+        if (!(await readOn())) throw new Refused('unreadable', 'it ends within its first line');
+        endAt = left.indexOf('\n');
       }
+      const isTooLarge = endAt < 0 || endAt > HEAD_MAX_BYTES;
+      if (isTooLarge) throw new Refused('tooLarge', `labels and annotations of more than ${HEAD_MAX_BYTES} bytes`);
+      const line = left.subarray(0, endAt).toString();
+      left = left.subarray(endAt + 1);
+      return line;
     },
-    /** The next that many bytes, to be taken before the next call. @throws Refused where it ends before */
+    /** The next that many bytes. @throws Refused where it ends before */
     async *read(sizeBytes: number): AsyncGenerator<Uint8Array> {
       for (let gotBytes = 0; gotBytes < sizeBytes; ) {
-        if (left.length === 0 && !(await fetchMore())) throw new Refused('unreadable', 'its pages are cut off');
+        if (left.length === 0 && !(await readOn())) throw new Refused('unreadable', 'its pages are cut off');
         const piece = left.subarray(0, sizeBytes - gotBytes);
         left = left.subarray(piece.length);
         gotBytes += piece.length;
-        if (piece.length > 0) yield piece;
+        yield piece;
       }
     },
     /** @throws Refused where more came than was read */
     async end(): Promise<void> {
-      while (left.length === 0) if (!(await fetchMore())) return;
-      throw new Refused('unreadable', 'its pages are longer than declared');
+      if (left.length > 0 || (await readOn())) throw new Refused('unreadable', 'its pages are longer than declared');
     },
   };
 }
@@ -63,8 +61,6 @@ const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 /** With a "labelmap" `__meta_kubernetes_namespace` would make the page another namespace's. */
 const META_NAME = /^[a-zA-Z0-9]([\w./-]*[a-zA-Z0-9])?$/;
 const UID = /^[0-9a-zA-Z-]{1,64}$/;
-const MEDIA_TYPE =
-  /^(text\/plain|application\/openmetrics-text|application\/vnd\.google\.protobuf)\s*(;[\x20-\x7e]*)?$/;
 const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
 
 /**
@@ -108,10 +104,10 @@ function readSaid(pod: Json): ProvenPod {
 function readFormat(format: Json): HandOver['formats'][number] {
   const sizeBytes = format['sizeBytes'];
   const [accept, contentType] = [toText(format['accept']), toText(format['contentType'])];
-  const isUsable = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) && MEDIA_TYPE.test(contentType);
-  if (!isUsable || !isWithin(sizeBytes, 1, PLAIN_MAX_BYTES) || !Number.isInteger(sizeBytes))
-    throw unreadable('formats');
-  return { accept, contentType, sizeBytes };
+  const type = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) ? readPageType(contentType) : null;
+  const isSize = isWithin(sizeBytes, 1, PLAIN_MAX_BYTES) && Number.isInteger(sizeBytes);
+  if (type === null || !isSize) throw unreadable('formats');
+  return { accept, contentType: type.contentType, sizeBytes };
 }
 
 function readTexts(value: unknown): Readonly<Record<string, string>> {

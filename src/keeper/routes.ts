@@ -3,7 +3,7 @@
 
 import { readUnacknowledged } from '../base/procfs.ts';
 import { type Clock, waitUnless, waitWithin } from '../base/waits.ts';
-import { type KeepLimits, type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
+import { type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { readAccept } from '../decide/serve/pages.ts';
 import { CONNECTION_CLOSED, type Connection } from '../front/connections.ts';
@@ -19,7 +19,6 @@ import { openTurns } from './turns.ts';
 /** What the routes need. `prove`: who the pod with that token is; null: nobody is asked. */
 export type RoutesParts = {
   readonly pages: Pages;
-  readonly limits: KeepLimits;
   readonly clock: Clock;
   readonly prove: ((token: string) => Promise<ProvenPod>) | null;
   readonly log: (entry: LogEntry) => void;
@@ -103,10 +102,7 @@ function toRefused(error: unknown): Refused {
 }
 
 /** The server for Prometheus, not listening yet. */
-export function openServeServer(
-  { pages, limits, clock }: RoutesParts,
-  refused: Readonly<Partial<Record<Refusal, number>>>,
-) {
+export function openServeServer({ pages, clock }: RoutesParts, refused: Readonly<Partial<Record<Refusal, number>>>) {
   const serving = openServing(clock, take, SERVE_LIMITS);
   const onNextRequest = new WeakMap<Connection, () => void>();
 
@@ -122,7 +118,7 @@ export function openServeServer(
       case '/targets':
         return () => answerTargets(exchange, startedAtMs);
       case '/metrics':
-        return () => sendText(exchange, 200, formatKeeperMetrics(pages.count(), refused, limits));
+        return () => sendText(exchange, 200, formatKeeperMetrics(pages.count(), refused));
       case '/-/healthy':
         return () => sendText(exchange, 200, 'ok');
       case '/-/ready': {
@@ -154,7 +150,7 @@ export function openServeServer(
       await using page = found.page;
       const { contentType, sizeBytes } = page.kept.formats[found.index] as PageFormat;
       const read = () => page.read(found.index);
-      const gzip = { read, sizeBytes: page.kept.packed[found.index]?.packedBytes ?? 0 };
+      const gzip = { read, sizeBytes: page.kept.packedBytes[found.index] ?? 0 };
       // Most clients keep the connection: what follows on it is cheaper evidence.
       const mustArrive = !exchange.response.shouldKeepAlive;
       const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive };

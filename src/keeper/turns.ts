@@ -10,22 +10,17 @@ type Waiting = { readonly client: string; readonly begin: () => void };
 
 /** Opens it idle. */
 export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
-  const running = new Map<string, number>();
+  /** The client of each that runs. */
+  const running: string[] = [];
   const waiting = new Set<Waiting>();
-  let runningCount = 0;
-  const count = (client: string) => running.get(client) ?? 0;
+  const count = ({ client }: Waiting) => running.filter((each) => each === client).length;
 
-  function change(client: string, by: 1 | -1): void {
-    runningCount += by;
-    running.set(client, count(client) + by);
-    if (count(client) === 0) running.delete(client);
-  }
   function beginNext(): void {
     let next: Waiting | null = null;
-    for (const each of waiting) if (next === null || count(each.client) < count(next.client)) next = each;
-    if (next === null || runningCount >= maxCount || count(next.client) >= ofOneMaxCount) return;
+    for (const each of waiting) if (next === null || count(each) < count(next)) next = each;
+    if (next === null || running.length >= maxCount || count(next) >= ofOneMaxCount) return;
     waiting.delete(next);
-    change(next.client, 1);
+    running.push(next.client);
     next.begin();
   }
 
@@ -41,7 +36,7 @@ export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
       try {
         return await work();
       } finally {
-        change(client, -1);
+        running.splice(running.indexOf(client), 1);
         beginNext();
       }
     },

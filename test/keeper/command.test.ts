@@ -1,7 +1,7 @@
 // `lastscrape keep` as a command: its arguments, and what it says where it cannot start.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { KEEP_VARIABLES } from '../../src/config/keep-variables.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { closedPort } from '../support/peer.ts';
-import { runKeepOnce, startKeeper } from './keeper.ts';
+import { runKeepOnce, startKeeper, talkTo } from './keeper.ts';
 
 test('--help names every variable with its default', async () => {
   const { code, out } = await runKeepOnce('--help');
@@ -25,6 +25,25 @@ test('--check says what it would do and what is kept, and takes nothing', async 
   assert.equal(code, 0, out);
   assert.match(out, /^Takes hand-overs on port 127\.0\.0\.1:\d+, serves Prometheus on port /);
   assert.match(out, /: 1 now, \d+ bytes; at most 10000, 268435456 bytes\nBelieves pods who they are\n$/);
+});
+
+test('--check takes nothing of a pod that ends meanwhile: it is held', async () => {
+  const ports = [await closedPort(), await closedPort()] as const;
+  const folder = join(makeFolder(), 'pages');
+  const checked = runKeepOnce('--check', {}, { ports, folder }).then(({ code }) => ({ code }));
+  const answers: string[] = [];
+  for (let result = null; result === null; ) {
+    answers.push(
+      await talkTo(ports)
+        .handOver()
+        .catch(() => 'nobody listens'),
+    );
+    result = await Promise.race([checked, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
+  }
+  const taken = answers.filter(
+    (answer) => answer !== 'nobody listens' && !answer.startsWith('503 the keeper is stopping'),
+  );
+  assert.deepEqual([taken, readdirSync(folder)], [[], []]);
 });
 
 test('--check fails where the API server cannot be asked about tokens', async () => {

@@ -32,7 +32,7 @@ async function openServer(onProve: () => Promise<void> = async () => {}, limits:
     await onProve();
     return { namespace, name, uid: `uid-${name}`, node: '' };
   }
-  const server = openHandOverServer({ pages, limits: LIMITS, clock, prove, log }, { ...PATIENT, ...limits });
+  const server = openHandOverServer({ pages, clock, prove, log }, { ...PATIENT, ...limits });
   assert.equal(await server.listen('127.0.0.1', 0), null);
   const { port } = server.http.address() as AddressInfo;
   return {

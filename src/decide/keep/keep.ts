@@ -1,7 +1,7 @@
 // The rules of `lastscrape keep`: how long a page is listed and answered, which room it may take, and which
 // of its formats a scrape gets. Pure.
 
-import { takesFormat } from '../serve/pages.ts';
+import { RICH_TYPES, takesFormat } from '../serve/pages.ts';
 import { addRequest, type FrontFacts, NO_SCRAPERS, type ScraperRequest } from '../serve/scrapers.ts';
 
 /** A page is listed for at least this long: Prometheus takes up new targets some seconds after it asked. */
@@ -15,9 +15,7 @@ const REFRESH_DEFAULT_MS = 60_000;
 const REFRESH_MAX_MS = 3_600_000;
 /** Prometheus's discovery passes changes on every 5 s, and its scrape manager takes them every 5 s. */
 const REFRESH_DELAY_MS = 10_000;
-/**
- * A page is answered for this many refreshes after it left the list, or a late scrape would set `up` to 0.
- */
+/** A page is answered for so many refreshes after it left the list: a late scrape would set `up` to 0. */
 const ANSWERED_REFRESHES = 2;
 /** A Prometheus that has been silent for more of its refreshes is gone, or too busy to scrape. */
 const LIVING_REFRESHES = 2.5;
@@ -131,8 +129,6 @@ const HEADS_MAX_BYTES = 16 * 1024 * 1024;
 const UNPACKED_FACTOR = 16;
 /** No namespace may take more than this part of the room from the others. */
 const NAMESPACE_SHARE = 0.5;
-/** Files that cannot be read back are kept for a person, within this part of the room. */
-export const CORRUPT_SHARE = 1 / 16;
 /** Hand-overs of a namespace: so many at once, and so many a second after that. */
 const BURST_COUNT = 1_200;
 const PER_SECOND = 20;
@@ -168,7 +164,7 @@ export function judgeRoom(
 ): Refusal | null {
   const most: Taken = {
     pagesCount: maxPages,
-    sizeBytes: maxBytes * (1 - CORRUPT_SHARE),
+    sizeBytes: maxBytes,
     plainBytes: maxBytes * UNPACKED_FACTOR,
     headBytes: HEADS_MAX_BYTES,
   };
@@ -231,12 +227,9 @@ export type PageFormat = { readonly accept: string; readonly contentType: string
  * takes. `formats`: at least one.
  */
 export function chooseFormat(formats: readonly PageFormat[], accept: string): number {
-  const find = (type: string) => formats.findIndex(({ contentType }) => contentType.startsWith(type));
-  const wanted = [
-    formats.findIndex((each) => each.accept === accept),
-    takesFormat(accept, 'protobuf') ? find('application/vnd.google.protobuf') : -1,
-    takesFormat(accept, 'openMetrics') ? find('application/openmetrics-text') : -1,
-    find('text/plain'),
-  ];
+  const find = (type: string) => formats.findIndex(({ contentType }) => contentType.toLowerCase().startsWith(type));
+  const rich = (['protobuf', 'openMetrics'] as const).filter((format) => takesFormat(accept, format));
+  const own = formats.findIndex((each) => each.accept === accept);
+  const wanted = [own, ...rich.map((format) => find(RICH_TYPES[format])), find('text/plain')];
   return wanted.find((index) => index >= 0) ?? 0;
 }

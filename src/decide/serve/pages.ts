@@ -7,7 +7,7 @@ import type { Wanted } from './budget.ts';
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 /** What the media types begin with that a newcomer may take instead of text. */
-const RICH_TYPES = {
+export const RICH_TYPES = {
   protobuf: 'application/vnd.google.protobuf',
   openMetrics: 'application/openmetrics-text',
 } as const;

@@ -26,7 +26,7 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
   }
   const find = (key: string) => {
     const { kept, text } = read(key);
-    return { kind: 'page', kept: { ...kept, packed: [] }, sizeBytes: text.length } as const;
+    return { kept: { ...kept, packedBytes: [], checksum: '' }, sizeBytes: text.length };
   };
 
   return {
