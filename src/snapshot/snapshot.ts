@@ -158,8 +158,8 @@ function findReadMs({ vanishedAtMs, readAt }: Snapshot, family: string): number 
 
 /** What the other one has that a snapshot lacks, or has of an earlier read. */
 async function findNewer(to: Snapshot, other: Snapshot): Promise<ReadonlySet<string>> {
-  // Bodies of different types cannot be joined.
-  if (other.body.type.contentType !== to.body.type.contentType) return NONE;
+  // Bodies of different formats cannot be joined; parameters such as a charset do not matter.
+  if (other.body.type.format !== to.body.type.format) return NONE;
   // One after the other: each unpacks its body.
   const families = await other.body.families();
   const present = await to.body.families();
