@@ -135,7 +135,9 @@ export function takeAnswer(
 ): { readonly state: SourceState; readonly becomes: Becomes; readonly isAnother: boolean } {
   const began = startSeconds ?? before.startSeconds;
   const isAnother = before.startSeconds !== null && began !== before.startSeconds;
-  // Another program has not called.
+  // What starts after main's end is not main; what starts before it has not called yet.
+  const isTooLate = isAnother && before.kind === 'program' && before.view.main === 'ended';
+  if (isTooLate) return { state: before, becomes: 'ignored', isAnother: false };
   const state = { ...before, startSeconds: began, ...(isAnother && { calledAtMs: null }) };
   return { ...judgeAnswer(state, answer), isAnother };
 }
