@@ -161,18 +161,16 @@ function openFiles({ store, log }: Pick<PagesParts, 'store' | 'log'>, { entries,
     const entry = entries.get(key);
     if (entry === undefined) return null;
     try {
-      const page = await store.open(key);
+      const page = await store.open(key, entry.taken.sizeBytes);
       return { page, index: chooseFormat(page.kept.formats, accept) };
     } catch (error) {
-      // It was replaced meanwhile.
+      await inOrder(async () => {
+        if (entries.get(key) !== entry || !(error instanceof CorruptPage)) return;
+        index.forget(key);
+        await giveUp(key, error);
+      });
+      // It was replaced meanwhile, or was being replaced.
       if (entries.has(key) && entries.get(key) !== entry) return open(key, accept);
-      if (error instanceof CorruptPage) {
-        await inOrder(async () => {
-          if (entries.get(key) !== entry) return;
-          index.forget(key);
-          await giveUp(key, error);
-        });
-      }
       throw error;
     }
   }

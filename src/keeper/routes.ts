@@ -2,11 +2,12 @@
 // On the front's server, and by its rule of who a scraper is. Never trusts a client.
 
 import { readUnacknowledged } from '../base/procfs.ts';
-import { type Clock, waitUnless, waitWithin } from '../base/waits.ts';
+import { type Clock, waitUnless } from '../base/waits.ts';
 import { type PageFormat, REFUSALS, type Refusal } from '../decide/keep/keep.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import { readAccept } from '../decide/serve/pages.ts';
-import { CONNECTION_CLOSED, type Connection } from '../front/connections.ts';
+import type { ScraperRequest } from '../decide/serve/scrapers.ts';
+import type { Connection } from '../front/connections.ts';
 import { openServing, readRequestPath, SERVER_LIMITS, type ServerLimits } from '../front/listen.ts';
 import { type Exchange, sendBody, sendText } from '../front/send-answer.ts';
 import { describeClient, describeScraper, readScrapeDeadline, settleConnections } from '../front/server.ts';
@@ -101,15 +102,31 @@ function toRefused(error: unknown): Refused {
   return new Refused(code === 'ENOSPC' || code === 'EDQUOT' ? 'storageFull' : 'storageFailed', code || message);
 }
 
+/** A scrape that its client may not have read: it asks again then, or has not hung up by `untilMs`. */
+type Unread = { readonly key: string; readonly scraper: ScraperRequest; readonly untilMs: number };
+
 /** The server for Prometheus, not listening yet. */
 export function openServeServer({ pages, clock }: RoutesParts, refused: Readonly<Partial<Record<Refusal, number>>>) {
   const serving = openServing(clock, take, SERVE_LIMITS);
-  const onNextRequest = new WeakMap<Connection, () => void>();
+  const unread = new Map<Connection, Unread>();
+
+  function countRead(connection: Connection): void {
+    const scrape = unread.get(connection);
+    unread.delete(connection);
+    if (scrape !== undefined) pages.addTake(scrape.key, scrape.scraper);
+  }
+  /** Those of clients that would have hung up by now. */
+  function countPatient(): void {
+    for (const [connection, { untilMs }] of unread) {
+      if (connection.gone.aborted) unread.delete(connection);
+      else if (clock.nowMs() >= untilMs && readUnacknowledged(connection.socket) === 0) countRead(connection);
+    }
+  }
 
   function take(exchange: Exchange): () => Promise<void> {
     const { request, connection } = exchange;
     request.resume();
-    onNextRequest.get(connection)?.();
+    countRead(connection);
     const path = readRequestPath(request.url ?? '') ?? '';
     const startedAtMs = clock.nowMs();
     if (request.method !== 'GET' && request.method !== 'HEAD') return () => sendText(exchange, 405, 'only GET');
@@ -136,13 +153,14 @@ export function openServeServer({ pages, clock }: RoutesParts, refused: Readonly
     if (!/^[\w.[\]:-]{1,300}$/.test(host)) return sendText(exchange, 400, 'the header Host must be a host and a port');
     const refreshSeconds = Number(request.headers[REFRESH_HEADER]) || null;
     const client = describeClient(request, connection, serving.connections, startedAtMs);
+    countPatient();
     const listed = pages.listTargets(client, refreshSeconds === null ? null : refreshSeconds * 1000);
     const read = () => writeTargets(listed, host);
     await sendBody(exchange, { read, sizeBytes: null, contentType: 'application/json' });
   }
 
   async function answerPage(exchange: Exchange, key: string, startedAtMs: number): Promise<void> {
-    const { request, connection } = exchange;
+    const { request, response, connection } = exchange;
     const scraper = describeScraper(request, connection, serving.connections, startedAtMs);
     try {
       const found = await pages.open(key, readAccept(request.headers.accept));
@@ -152,24 +170,18 @@ export function openServeServer({ pages, clock }: RoutesParts, refused: Readonly
       const read = () => page.read(found.index);
       const gzip = { read, sizeBytes: page.kept.packedBytes[found.index] ?? 0 };
       // Most clients keep the connection: what follows on it is cheaper evidence.
-      const mustArrive = !exchange.response.shouldKeepAlive;
+      const mustArrive = !response.shouldKeepAlive;
       const body = { read: () => decompress(read()), sizeBytes, gzip, contentType, mustArrive };
       const isWhole = await sendBody(exchange, body);
       const deadlineMs = readScrapeDeadline(request.headers['x-prometheus-scrape-timeout-seconds']?.toString());
       if (!isWhole || scraper === null || clock.nowMs() - startedAtMs >= deadlineMs) return;
-      void waitUntilRead(exchange, 2 * deadlineMs).then((isRead) => isRead && pages.addTake(key, scraper));
+      if (unread.size >= SERVE_LIMITS.connectionsCount) countPatient();
+      unread.set(connection, { key, scraper, untilMs: clock.nowMs() + 2 * deadlineMs });
+      if (mustArrive || deadlineMs === Number.POSITIVE_INFINITY) countRead(connection);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       await sendText(exchange, 500, `the page cannot be read: ${code ?? message}`);
     }
-  }
-
-  /** Whether the client has read it all: it would hang up at its time-out, or a little later. */
-  async function waitUntilRead({ connection, response }: Exchange, timeoutMs: number): Promise<boolean> {
-    if (timeoutMs === Number.POSITIVE_INFINITY || !response.shouldKeepAlive) return true;
-    const follow = (end: (isRead: boolean) => void) => onNextRequest.set(connection, () => end(true));
-    const hasArrived = (why: string) => why !== CONNECTION_CLOSED && readUnacknowledged(connection.socket) === 0;
-    return waitWithin({ timeoutMs, signal: connection.gone, clock }, hasArrived, follow);
   }
 
   return serving;

@@ -4,8 +4,9 @@
 // the size of each, and the SHA-256 of all; then the SHA-256 of that line, its length, and the format.
 
 import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import * as files from '../base/files.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import { compress } from '../snapshot/packing.ts';
 
@@ -81,15 +82,19 @@ export async function openStore(folder: string, isCheck = false) {
     },
     /** Whose page a file is; the page is not checked. @throws CorruptPage, or what the file system throws */
     async inspect(key: string): Promise<Found> {
-      await using handle = await open(pagePath(key), 'r');
-      return await readLine(handle);
+      const { size } = await files.stat(pagePath(key));
+      const fd = await files.open(pagePath(key), 'r');
+      return readLine(fd, size).finally(() => files.close(fd));
     },
-    /** Opens a page, and checks all of it. @throws CorruptPage, or what the file system throws */
-    async open(key: string): Promise<OpenPage> {
-      await using opened = new AsyncDisposableStack();
-      const page = await openPage(opened.use(await open(pagePath(key), 'r')));
-      const kept = opened.move();
-      return { ...page, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+    /** Opens a page of that size, and checks it. @throws CorruptPage, or what the file system throws */
+    async open(key: string, sizeBytes: number): Promise<OpenPage> {
+      const fd = await files.open(pagePath(key), 'r');
+      try {
+        return { ...(await openPage(fd, sizeBytes)), [Symbol.asyncDispose]: () => files.close(fd) };
+      } catch (error) {
+        await files.close(fd);
+        throw error;
+      }
     },
     /** Gives a page a name under which it is not read back. @throws what the file system throws */
     async setAside(key: string): Promise<string> {
@@ -139,9 +144,8 @@ async function writeFile(
 }
 
 /** Reads a file's line; `tail`: the last bytes of the file. */
-async function readLine(handle: FileHandle): Promise<Found & { readonly tail: Buffer }> {
-  const { size: sizeBytes } = await handle.stat();
-  const tail = await readPart(handle, Math.max(0, sizeBytes - PIECE_BYTES), Math.min(PIECE_BYTES, sizeBytes));
+async function readLine(fd: number, sizeBytes: number): Promise<Found & { readonly tail: Buffer }> {
+  const tail = await readPart(fd, Math.max(0, sizeBytes - PIECE_BYTES), Math.min(PIECE_BYTES, sizeBytes));
   const footer = tail.subarray(-FOOTER_BYTES);
   const isOurs = footer.length === FOOTER_BYTES && footer.subarray(-FORMAT.length).equals(FORMAT);
   if (!isOurs) throw new CorruptPage('it is cut off, or of another format');
@@ -155,13 +159,13 @@ async function readLine(handle: FileHandle): Promise<Found & { readonly tail: Bu
   return { kept, sizeBytes, tail };
 }
 
-async function openPage(handle: FileHandle): Promise<Omit<OpenPage, typeof Symbol.asyncDispose>> {
-  const { tail, ...found } = await readLine(handle);
+async function openPage(fd: number, sizeBytes: number): Promise<Omit<OpenPage, typeof Symbol.asyncDispose>> {
+  const { tail, ...found } = await readLine(fd, sizeBytes);
   const { packedBytes, checksum } = found.kept;
   const tailAt = found.sizeBytes - tail.length;
   async function* read(from: number, to: number): AsyncGenerator<Uint8Array> {
     if (from >= tailAt) return yield tail.subarray(from - tailAt, to - tailAt);
-    for (let at = from; at < to; at += PIECE_BYTES) yield await readPart(handle, at, Math.min(PIECE_BYTES, to - at));
+    for (let at = from; at < to; at += PIECE_BYTES) yield await readPart(fd, at, Math.min(PIECE_BYTES, to - at));
   }
   const hash = createHash('sha256');
   const wholeBytes = packedBytes.reduce((sum, each) => sum + each, 0);
@@ -176,10 +180,10 @@ async function openPage(handle: FileHandle): Promise<Omit<OpenPage, typeof Symbo
   };
 }
 
-async function readPart(handle: FileHandle, from: number, sizeBytes: number): Promise<Buffer> {
+async function readPart(fd: number, from: number, sizeBytes: number): Promise<Buffer> {
   const part = Buffer.allocUnsafeSlow(sizeBytes);
   for (let at = 0; at < sizeBytes; ) {
-    const { bytesRead } = await handle.read(part, at, sizeBytes - at, from + at);
+    const { bytesRead } = await files.read(fd, part, at, sizeBytes - at, from + at);
     if (bytesRead === 0) throw new CorruptPage('it became shorter');
     at += bytesRead;
   }

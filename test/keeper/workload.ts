@@ -8,10 +8,12 @@ import { readCost, readCpuSeconds } from '../bench/process-cost.ts';
 import type { Keeper, Target } from './keeper.ts';
 
 /**
- * What that minute cost: share of a core; scrapes, hand-overs that failed before it too, the pages listed at
- * its end; the most anonymous memory.
+ * What that minute cost: share of a core, and that of all clients; scrapes, hand-overs that failed before it too,
+ * the pages listed at its end; the most anonymous memory.
  */
-export type Work = Readonly<Record<'cores' | 'scrapesCount' | 'heldCount' | 'listedCount' | 'anonymousBytes', number>>;
+export type Work = Readonly<
+  Record<'cores' | 'clientCores' | 'scrapesCount' | 'heldCount' | 'listedCount' | 'anonymousBytes', number>
+>;
 
 /** Clients that hand over at the same time, as pods of many nodes do. */
 export const CLIENTS_COUNT = 8;
@@ -84,7 +86,7 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
   }
   const working = Promise.all([handOverOn(), ...Array.from({ length: REPLICAS_COUNT }, (_, index) => scrapeOn(index))]);
   await Promise.race([working, delay(SETTLE_MS)]);
-  const before = { cpuSeconds: readCpuSeconds(pid), scrapesCount };
+  const before = { cpuSeconds: readCpuSeconds(pid), clientSeconds: readCpuSeconds(process.pid), scrapesCount };
   const watching = setInterval(() => {
     anonymousBytes = Math.max(anonymousBytes, readCost(pid).anonymousBytes);
   }, 100);
@@ -92,6 +94,7 @@ export async function measureWork(keeper: Keeper, page: string): Promise<Work> {
   clearInterval(watching);
   return {
     cores: (readCpuSeconds(pid) - before.cpuSeconds) / (MINUTE_MS / 1000),
+    clientCores: (readCpuSeconds(process.pid) - before.clientSeconds) / (MINUTE_MS / 1000),
     scrapesCount: scrapesCount - before.scrapesCount,
     heldCount,
     listedCount: await keeper.metric('pages_listed'),
