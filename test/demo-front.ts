@@ -4,11 +4,11 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findFreePort } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
 import { openTimeline, readLogEntry, readTerminal, SHOWN_FIELDS, type Timeline } from './stand-in/timeline.ts';
 import { type Child, startChild } from './support/child.ts';
 import { makeFolder } from './support/folder.ts';
+import { findFreePort } from './support/listen.ts';
 import { findOnPath } from './support/programs.ts';
 
 // The job works for 6 s. Prometheus scrapes 1 s and 5 s after its start, and 3 s after its end.

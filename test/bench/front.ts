@@ -6,7 +6,7 @@ import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FLAGS } from '../../image/flags.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { findMedian } from './median.ts';
 import { type Cost, readCost, readThreadSeconds } from './process-cost.ts';
 import {
@@ -125,7 +125,7 @@ async function startWatcher(
   exposition: Exposition,
   { hasFront, env }: { readonly hasFront: boolean; readonly env: Readonly<Record<string, string>> },
 ): Promise<Watcher> {
-  const port = await closedPort();
+  const port = await findFreePort();
   const front: Record<string, string> = hasFront ? { LASTSCRAPE_FRONT: `127.0.0.1:${port}` } : {};
   const running = discard(runner.start(command, { ...watchEnv(exposition), ...front, ...env }));
   return { running, exposition, url: hasFront ? `http://127.0.0.1:${port}/metrics` : `${exposition.url}/metrics` };

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Keeper, startKeeper } from '../keeper/keeper.ts';
 import { CLIENTS_COUNT, fill, measureWork, type Work } from '../keeper/workload.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { type Budget, ratio, writeTable } from './budgets.ts';
 import { findMedian } from './median.ts';
 import { type Cost, readCost } from './process-cost.ts';
@@ -55,7 +55,7 @@ export async function measureKeeper(
   const exits = await timeExits(runner, command, exitsCount);
   process.stderr.write('keeper: pages\n');
   const exposition = await runner.openExposition(SMALL_BYTES);
-  const frontEnv = { ...watchEnv(exposition), LASTSCRAPE_FRONT: `127.0.0.1:${await closedPort()}` };
+  const frontEnv = { ...watchEnv(exposition), LASTSCRAPE_FRONT: `127.0.0.1:${await findFreePort()}` };
   const watcher = discard(runner.start(command, frontEnv));
   const env = { LASTSCRAPE_KEEPER_PAGES: `${pagesCount * 2}` };
   const keeper = await startKeeper(env, { command });
@@ -91,7 +91,7 @@ async function timeExits(runner: Runner, command: readonly string[], count: numb
   const exits = { handedOver: [] as number[], plain: [] as number[] };
   for (let turn = 0; turn < count; turn++) {
     for (const way of ['handedOver', 'plain'] as const) {
-      const port = await closedPort();
+      const port = await findFreePort();
       const { child, exited } = discard(
         runner.start(command, {
           ...watchEnv(exposition),

@@ -1,5 +1,6 @@
 // The built binary under the memory limit of the manifests, where scrapers ask for several formats: what does
 // not fit is left out. Only the binary: from the sources Node alone takes more.
+
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openMemoryGroup } from '../bench/memory-limit.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { readTestVariable } from '../support/programs.ts';
 import { COMMAND, startWatcher } from '../support/watcher.ts';
 
@@ -26,7 +27,7 @@ const OPEN = 'application/openmetrics-text;version=1.0.0';
 async function open(t: TestContext, scrapes: number, pageBytes: number, answer: RequestListener) {
   const source = createServer(answer).listen(0, '127.0.0.1');
   await once(source, 'listening');
-  const front = `127.0.0.1:${await closedPort()}`;
+  const front = `127.0.0.1:${await findFreePort()}`;
   const url = `http://${front}/metrics`;
   group?.setLimit(64 * 1024 * 1024);
   const env = {

@@ -15,6 +15,7 @@ import type { SignalName } from '../../src/decide/model.ts';
 import { KINDS, main } from '../../src/main.ts';
 import type { Host } from '../../src/run/host.ts';
 import { makeFolder } from '../support/folder.ts';
+import { findFreePort } from '../support/listen.ts';
 import { openPort } from '../support/watcher.ts';
 
 const folder = makeFolder();
@@ -46,13 +47,6 @@ function openHost(env: Env, argv: readonly string[] = []) {
     cpuMs: () => 0,
   };
   return { host, out, said: said.promise };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = await openPort();
-  server.close();
-  await once(server, 'close');
-  return server.port;
 }
 
 /** Runs lastscrape with these variables, asks whether main may start, and ends it. @returns why it may not */

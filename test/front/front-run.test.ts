@@ -11,7 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { FLAGS } from '../../image/flags.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import { until } from '../support/until.ts';
@@ -37,7 +37,7 @@ type Run = {
 /** Starts lastscrape with a front before the source, and waits until it is ready. */
 async function start(t: TestContext, env: Record<string, string>, command = COMMAND): Promise<Run> {
   const folder = makeFolder();
-  const port = await closedPort();
+  const port = await findFreePort();
   const messagePath = join(folder, 'message');
   const watcher = startWatcher(
     {
@@ -178,7 +178,7 @@ function post(port: number) {
 
 /** A main that is known by its port. */
 async function openMain(t: TestContext) {
-  const port = await closedPort();
+  const port = await findFreePort();
   let server: Server | null = null;
   const main = {
     port,
@@ -427,7 +427,7 @@ test('what never came is in the report: a push, one that was refused, a call of 
     const warned = log.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg).slice(0, 15));
     return [String(report?.['outcome']), String(report?.['hint']).slice(0, 15), ...warned];
   };
-  const port = await closedPort();
+  const port = await findFreePort();
   const push = { LASTSCRAPE_METRICS_URL: `pushgateway://127.0.0.1:${port}` };
   assert.deepEqual(await end(await start(t, push)), ['scraped', 'nothing was pus', 'nothing was pus']);
   const refusing = await start(t, push);

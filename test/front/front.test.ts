@@ -13,7 +13,7 @@ import type { FrontEvent } from '../../src/decide/state.ts';
 import type { Selector } from '../../src/exposition/exposition.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import {
   ENDED,
@@ -736,7 +736,7 @@ function openPushFront(port: number | string, clock: VirtualClock) {
 
 test('what is pushed is on the page at once, after the end too, and what is deleted until its scraper has taken it', async (t) => {
   const clock = new VirtualClock(1_000);
-  const port = await closedPort();
+  const port = await findFreePort();
   const opened = await openPushFront(port, clock);
   assert.ok(opened.kind === 'open');
   const { front } = opened;

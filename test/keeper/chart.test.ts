@@ -9,7 +9,7 @@ import { readKeepConfig } from '../../src/config/keep-variables.ts';
 import { template } from '../deploy/chart.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { readPages, startKeeper } from './keeper.ts';
 
@@ -84,7 +84,7 @@ test('helm test: the first pod ends once the keeper has its page, and the second
   await using keeper = await startKeeper();
   await using none = startTestPod('targets', keeper, 0);
   assert.equal((await none.exited).code, 1, 'nothing is listed yet');
-  await using first = startTestPod('hand-over', keeper, await closedPort());
+  await using first = startTestPod('hand-over', keeper, await findFreePort());
   assert.equal((await first.exited).code, 0);
   const pages = await readPages(keeper);
   assert.match(pages['helm-test'] ?? '', /^lastscrape_helm_test 1\n/);
@@ -95,7 +95,7 @@ test('helm test: the first pod ends once the keeper has its page, and the second
 
 test('helm test: a pod that is refused is held beyond its deadline', { skip }, async () => {
   await using keeper = await startKeeper({ LASTSCRAPE_KEEPER_PAGES: '1' });
-  await using first = startTestPod('hand-over', keeper, await closedPort());
+  await using first = startTestPod('hand-over', keeper, await findFreePort());
   await first.waitForLine(/the hand-over failed: the pod is held instead/, 60_000);
   const [pod] = render('tests/keeper');
   assert.equal(pod?.spec.activeDeadlineSeconds, 60);

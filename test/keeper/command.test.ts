@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { KEEP_VARIABLES } from '../../src/config/keep-variables.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort, listen } from '../support/listen.ts';
 import { runKeepOnce, startKeeper, talkTo } from './keeper.ts';
 
 test('--help names every variable with its default', async () => {
@@ -28,7 +27,7 @@ test('--check says what it would do and what is kept, and takes nothing', async 
 });
 
 test('--check takes nothing of a pod that ends meanwhile: it is held', async () => {
-  const ports = [await closedPort(), await closedPort()] as const;
+  const ports = [await findFreePort(), await findFreePort()] as const;
   const folder = join(makeFolder(), 'pages');
   const checked = runKeepOnce('--check', {}, { ports, folder }).then(({ code }) => ({ code }));
   const answers: string[] = [];
@@ -56,7 +55,7 @@ for (const argument of [undefined, '--check']) {
   test(`a port that is taken, and a wrong value, are said${argument === undefined ? '' : ' by --check'}`, async () => {
     const taken = createServer();
     const port = await listen(taken);
-    const { code, out } = await runKeepOnce(argument, {}, { ports: [await closedPort(), port] });
+    const { code, out } = await runKeepOnce(argument, {}, { ports: [await findFreePort(), port] });
     taken.close();
     assert.equal(code, 78);
     assert.ok(out.includes(`Cannot use LASTSCRAPE_KEEPER_SERVE: port ${port} is taken`), out);

@@ -13,11 +13,11 @@ import {
   startLastscrape,
   stopLastscrape,
 } from '../demo-front.ts';
-import { findFreePort } from '../stand-in/locust.ts';
 import { openPrometheus, type Prometheus } from '../stand-in/prometheus.ts';
 import { openTimeline, readTerminal, SHOWN_FIELDS, type Timeline } from '../stand-in/timeline.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
+import { findFreePort } from '../support/listen.ts';
 import { type Keeper, startKeeper, until } from './keeper.ts';
 
 // The job works for 6 s. Prometheus scrapes 4 s after its start, and 15 s later: 12 s after SIGTERM.

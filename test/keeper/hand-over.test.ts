@@ -9,8 +9,8 @@ import { test } from 'node:test';
 import { askKeeper, handOver, readDownward, writeLine } from '../../src/tell/hand-over.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
-import { answerWith, closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort, listen } from '../support/listen.ts';
+import { answerWith, openPeer } from '../support/peer.ts';
 import { startKeeper, until } from './keeper.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -24,7 +24,7 @@ async function startRun(handOver: string, env: Readonly<Record<string, string>> 
     response.writeHead(200, { 'content-type': 'text/plain' }).end(page.text),
   );
   const port = await listen(program);
-  const front = await closedPort();
+  const front = await findFreePort();
   const child = startChild({
     name: 'lastscrape',
     command: [process.execPath, join(ROOT, 'bin/lastscrape.ts')],
@@ -128,7 +128,7 @@ const FAULTS: readonly (readonly [name: string, why: RegExp, answer: Parameters<
 for (const [name, why, answer] of FAULTS) {
   test(`where the keeper ${name}, the pod is held until it is scraped, with the numbers that it had`, async () => {
     await using peer = answer === null ? undefined : await openPeer(answer);
-    await using run = await startRun(`http://127.0.0.1:${peer?.port ?? (await closedPort())}`);
+    await using run = await startRun(`http://127.0.0.1:${peer?.port ?? (await findFreePort())}`);
     run.page.text = 'jobs_done_total 7\n';
     assert.match(await run.scrape(), /jobs_done_total 7/);
     run.end();

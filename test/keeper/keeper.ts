@@ -7,7 +7,7 @@ import { runKeep } from '../../src/keeper/keep.ts';
 import type { Host } from '../../src/run/host.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { findPrograms } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
@@ -76,7 +76,7 @@ const REQUESTS = {
 /** Starts its process. `env`: more variables. */
 export async function spawnKeeper(env: Readonly<Record<string, string>>, at: Place) {
   const folder = at.folder ?? join(makeFolder(), 'pages');
-  const ports = at.ports ?? ([await closedPort(), await closedPort()] as const);
+  const ports = at.ports ?? ([await findFreePort(), await findFreePort()] as const);
   const child = startChild({
     name: 'keeper',
     command: [...(at.wrap ?? []), ...(at.command ?? findPrograms().watcher), 'keep'],
@@ -130,7 +130,7 @@ export async function runKeepOnce(
   place: { readonly folder?: string; readonly ports?: readonly [handOver: number, serve: number] } = {},
 ): Promise<{ readonly code: number; readonly out: string }> {
   const folder = place.folder ?? join(makeFolder(), 'pages');
-  const ports = place.ports ?? ([await closedPort(), await closedPort()] as const);
+  const ports = place.ports ?? ([await findFreePort(), await findFreePort()] as const);
   const { host, lines } = openHost(setEnv(folder, ports, env), { aheadMs: 0 });
   const { code } = await runKeep(host, argument);
   return { code, out: lines.join('') };
@@ -142,7 +142,7 @@ export async function startKeeperHere(
   clock: { readonly aheadMs: number },
   folder = join(makeFolder(), 'pages'),
 ) {
-  const ports = [await closedPort(), await closedPort()] as const;
+  const ports = [await findFreePort(), await findFreePort()] as const;
   const { host, lines, signal } = openHost(setEnv(folder, ports, env), clock);
   const exited = runKeep(host, undefined).then(({ code }) => code);
   await until(

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { discoverPod, type Pod } from '../deploy/discovery.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort, listen } from '../support/listen.ts';
 import { findPrograms } from '../support/programs.ts';
 
 const IMAGE = 'registry.example.com/image:1';
@@ -22,7 +21,7 @@ export async function startPod(name: string, handOver: string, port?: number) {
   const program = createServer((_, response) =>
     response.writeHead(200, { 'content-type': 'text/plain' }).end(page.text),
   );
-  const front = port ?? (await closedPort());
+  const front = port ?? (await findFreePort());
   const uid = `uid-${name}`;
   const pod: Pod = {
     metadata: {

@@ -11,7 +11,7 @@ import { CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
 import { listMissingJudges, OPERATOR_JUDGE } from '../judges/judges.ts';
 import { type FrontProgram, frontProgram, listMissingFrontPrograms } from '../pods/front-programs.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { findPrograms, gatePrograms, listMissing } from '../support/programs.ts';
 import { type Keeper, startKeeper, startKeeperHere, until } from './keeper.ts';
 import { type JobPod, startPod, writeTargets } from './pods.ts';
@@ -144,10 +144,10 @@ describe('Prometheus', { skip, concurrency: false }, () => {
 /** A pod at a port that belongs to this shard: Prometheus's hashmod is the end of an MD5 (model/relabel). */
 function startInShard(keeper: Keeper) {
   return async (shard: number, index: number) => {
-    let port = await closedPort();
+    let port = await findFreePort();
     const isOther = () =>
       createHash('md5').update(`127.0.0.1:${port}`).digest().readBigUInt64BE(8) % 2n !== BigInt(shard);
-    for (let tries = 0; isOther() && tries < 100; tries++) port = await closedPort();
+    for (let tries = 0; isOther() && tries < 100; tries++) port = await findFreePort();
     const name = `import-${index}`;
     return { name, shard, pod: await startPod(name, new URL(keeper.handOverUrl).origin, port) };
   };

@@ -7,7 +7,7 @@ import { renderManifest } from '../deploy/chart.ts';
 import { askJudge } from '../judges/judges.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import type { Keeper } from './keeper.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -157,7 +157,7 @@ export async function startServer(
   { name, command, jobs, targetFiles, shard = 0 }: Plan,
 ) {
   const folder = makeFolder();
-  const port = await closedPort();
+  const port = await findFreePort();
   const localJobs = jobs.map(({ kubernetes_sd_configs: pods, http_sd_configs: pages, ...job }) => ({
     ...job,
     ...{ scrape_interval: INTERVAL, scrape_timeout: INTERVAL },

@@ -4,8 +4,9 @@ import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openExporter } from '../../src/observe/exporter.ts';
+import { findFreePort } from '../support/listen.ts';
 import { usedBytes } from '../support/memory.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
+import { type Answerer, answerWith, openPeer } from '../support/peer.ts';
 import { readRecordedBody } from '../support/recording.ts';
 
 const STOPPED = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt').toString();
@@ -73,7 +74,7 @@ for (const [name, answer, why, mayCount] of FAILURES) {
 }
 
 test('read() says where the exporter refuses', async () => {
-  const exporter = openExporter(new URL(`http://localhost:${await closedPort()}/metrics`), ['locust_up']);
+  const exporter = openExporter(new URL(`http://localhost:${await findFreePort()}/metrics`), ['locust_up']);
   const { observation, metric } = await exporter.read(NEVER).ended;
   assert.deepEqual(observation, { kind: 'refused' } satisfies ExporterObservation);
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });

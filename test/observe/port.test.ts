@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import { portKind } from '../../src/observe/port.ts';
-import { closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
 
 async function observe(argument: string, signal = UNDISTURBED.signal): Promise<ConditionObservation> {
@@ -23,7 +24,7 @@ test('observe() is alive where something listens, sends no byte, and closes', as
 });
 
 test('observe() is done where connections are refused, which proves nothing about before', async () => {
-  const port = await closedPort();
+  const port = await findFreePort();
   assert.deepEqual(await observe(`${port}`), { kind: 'done', seen: `port ${port} refused`, provesWasAlive: false });
 });
 

@@ -8,7 +8,7 @@ import { openPodReader, type PodEnvironment, type PodReader, type PodReadResult 
 import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
 import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { readRecordedText } from '../support/recording.ts';
 
 const skip = gateOpenssl('test/pod/pod-reader.test.ts');
@@ -312,7 +312,7 @@ test('read() is refused where nothing listens', { skip }, async () => {
   await play(
     () => {},
     async ({ pod }) => assert.match(expectFailure(await pod.read(NEWEST)).why, /gives no answer: refused$/),
-    { env: { KUBERNETES_SERVICE_PORT: `${await closedPort()}` } },
+    { env: { KUBERNETES_SERVICE_PORT: `${await findFreePort()}` } },
   );
 });
 

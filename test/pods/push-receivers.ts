@@ -7,9 +7,8 @@ import type { Label } from '../../src/exposition/lexer.ts';
 import { type PushKind, readFamilies } from '../../src/tell/receivers/receiver.ts';
 import { readReferenceLine } from '../exposition/reference.ts';
 import { type Child, startChild } from '../support/child.ts';
-import { listen } from '../support/listen.ts';
+import { findFreePort, listen } from '../support/listen.ts';
 import { baseEnv } from '../support/network.ts';
-import { closedPort } from '../support/peer.ts';
 import { IN_MEMORY } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
@@ -99,7 +98,7 @@ async function startReceiver(
   args: readonly string[],
   ready: RegExp,
 ): Promise<Receiver> {
-  const port = await closedPort();
+  const port = await findFreePort();
   const child = startChild({
     name: program,
     command: [frontProgram(program), `--web.listen-address=127.0.0.1:${port}`, ...args],

@@ -1,4 +1,5 @@
 // lastscrape in the place of a Pushgateway, request by request: as 1.11.3 answered, and Debian's 1.5.
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -11,7 +12,7 @@ import { openPushSource, PUSH_MAX_BYTES } from '../../src/front/pushgateway/sour
 import { normalizePage, PUSH_CASES, type PushCaseRequest, type PushOutcome } from '../front/pushgateway/push-cases.ts';
 import { openRawClient, type RawClient } from '../front/raw-client.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { gateFront } from './front-programs.ts';
 import { type Receiver, startPushgateway } from './push-receivers.ts';
 
@@ -43,7 +44,7 @@ async function play(port: number, requests: readonly PushCaseRequest[]): Promise
 /** lastscrape, where every page was taken. */
 async function openOurs(t: TestContext, takenAtMs = Number.POSITIVE_INFINITY) {
   const log: LogEntry[] = [];
-  const port = await closedPort();
+  const port = await findFreePort();
   const source = await openPushSource({
     url: new URL(`pushgateway://127.0.0.1:${port}`),
     metricNames: ['rows_left'],

@@ -1,13 +1,14 @@
 // The presets against the real programs: enabled, switched off, at a wrong port, gone, dying meanwhile.
 // In a network namespace every program has its preset's ports; on the host they are set.
+
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
+import { findFreePort } from '../support/listen.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
-import { closedPort } from '../support/peer.ts';
 import { findPrograms } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
@@ -39,9 +40,9 @@ async function withFixture(program: TargetProgram, play: (fixture: Fixture) => P
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
   const isHost = network.kind === 'host';
-  const quitPort = isHost ? await closedPort() : program.ports.quit;
+  const quitPort = isHost ? await findFreePort() : program.ports.quit;
   const isOnePort = program.ports.service === program.ports.quit;
-  const servicePort = isOnePort ? quitPort : isHost ? await closedPort() : program.ports.service;
+  const servicePort = isOnePort ? quitPort : isHost ? await findFreePort() : program.ports.service;
   const place = { directory: join(directory, 'target'), quitPort, servicePort };
   mkdirSync(place.directory);
   const children: Child[] = [];
@@ -150,7 +151,7 @@ for (const program of TARGET_PROGRAMS) {
     it('at a wrong port: it lives on, and with a port of its service it is not taken for gone', async () => {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, true);
-        const { code, result, hint } = await fixture.quit(writeEntry(program, fixture, await closedPort()), '2s');
+        const { code, result, hint } = await fixture.quit(writeEntry(program, fixture, await findFreePort()), '2s');
         if (isPreset) {
           assert.deepEqual([code, result], [69, 'failed']);
           assert.match(hint, new RegExp(`refuses while ${fixture.place.servicePort} answers`));

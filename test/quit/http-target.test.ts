@@ -6,8 +6,8 @@ import type { Answer } from '../../src/decide/quit/quit-target.ts';
 import { findForgottenMesh, type HttpTargetOptions, httpTarget, urlKind } from '../../src/quit/http-target.ts';
 import { PRESETS, type Preset } from '../../src/quit/programs.ts';
 import { freezePort } from '../base/net/frozen-port.ts';
-import { listen } from '../support/listen.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort, listen } from '../support/listen.ts';
+import { type Answerer, answerWith, openPeer } from '../support/peer.ts';
 
 const NEVER = new AbortController().signal;
 const LIMIT_MS = 30_000;
@@ -49,7 +49,7 @@ for (const [name, answer, expected] of ANSWERS) {
 }
 
 test('ask() says that it was refused, or got no answer', async () => {
-  const target = make(`http://localhost:${await closedPort()}/`);
+  const target = make(`http://localhost:${await findFreePort()}/`);
   assert.deepEqual(await target.ask(LIMIT_MS, NEVER), { kind: 'refused' });
   assert.deepEqual(await target.ask(LIMIT_MS, AbortSignal.abort('interrupted')), {
     kind: 'failed',
@@ -115,7 +115,7 @@ test('probe() sees whether the port is open, and sends nothing', async () => {
   assert.equal(await make(peer.url).probe(1_000, NEVER), 'open');
   await peer.closed(1);
   assert.deepEqual(peer.requests, []);
-  const closed = make(`http://localhost:${await closedPort()}/`);
+  const closed = make(`http://localhost:${await findFreePort()}/`);
   assert.equal(await closed.probe(1_000, NEVER), 'refused');
   assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
 });
@@ -183,7 +183,7 @@ function behind(quitPort: number, servicePorts: readonly number[], more: Partial
 
 test('ask() takes a refused quit port for disabled while its service answers on any port, and sends the service nothing', async () => {
   await using service = await openPeer(() => {});
-  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  const [quitPort, otherPort] = [await findFreePort(), await findFreePort()];
   const answer = await behind(quitPort, [otherPort, service.port]).ask(LIMIT_MS, NEVER);
   assert.deepEqual(answer, { kind: 'disabled', port: service.port });
   await service.closed(1);
@@ -193,7 +193,7 @@ test('ask() takes a refused quit port for disabled while its service answers on 
 
 test('probe() takes a target for gone when its quit port and all ports of its service refuse', async () => {
   await using service = await openPeer(() => {});
-  const [quitPort, otherPort] = [await closedPort(), await closedPort()];
+  const [quitPort, otherPort] = [await findFreePort(), await findFreePort()];
   assert.equal(await behind(quitPort, [otherPort, service.port]).probe(1_000, NEVER), 'open');
   assert.equal(await behind(service.port, [otherPort]).probe(1_000, NEVER), 'open');
   assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
@@ -225,7 +225,7 @@ test('ask() sends the headers of its own', async () => {
 
 test('inspect() says what its ports show now, and sends nothing', async () => {
   await using open = await openPeer(() => {});
-  const [closed, other] = [await closedPort(), await closedPort()];
+  const [closed, other] = [await findFreePort(), await findFreePort()];
   const table = [
     [behind(open.port, []), `answers on ${open.port}`],
     [
@@ -317,7 +317,7 @@ function presetsFoundBy(...ports: readonly number[]): readonly Preset[] {
 
 test('findForgottenMesh() names the proxy that answers although it was not listed, and sends it nothing', async () => {
   await using proxy = await openPeer(() => {});
-  const [entry, ...more] = await findForgottenMesh([APP], presetsFoundBy(await closedPort(), proxy.port));
+  const [entry, ...more] = await findForgottenMesh([APP], presetsFoundBy(await findFreePort(), proxy.port));
   assert.deepEqual(more, []);
   assert.equal(entry?.id, 'meshForgotten');
   assert.deepEqual(entry?.fields, { port: proxy.port, add: 'mesh1, as the last entry of LASTSCRAPE_QUIT' });

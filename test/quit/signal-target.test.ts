@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readUid } from '../../src/base/procfs.ts';
 import { describeExitCode, sendSignal, signalKind } from '../../src/quit/signal-target.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 
@@ -188,7 +188,7 @@ async function serve(
   address: string,
   { isDeaf = false, name = 'python3' }: { readonly isDeaf?: boolean; readonly name?: string } = {},
 ) {
-  const port = await closedPort();
+  const port = await findFreePort();
   const server = `exec -a ${name} python3 -m http.server --bind ${address} ${port}`;
   const command = ['bash', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
   const inhabitant = await namespace.start(command, { uid, comm: 'python3' });
@@ -226,8 +226,8 @@ test("forcePortOwner() leaves another program alone that listens on a port of th
   await using namespace = await openPidNamespace();
   const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name: '/usr/bin/postgres' });
   for (const [entry, programs] of [
-    [`cloud-sql-proxy:${await closedPort()}:${server.port}`, 'cloud-sql-proxy'],
-    [`istio:${await closedPort()}:${server.port}`, 'pilot-agent or envoy'],
+    [`cloud-sql-proxy:${await findFreePort()}:${server.port}`, 'cloud-sql-proxy'],
+    [`istio:${await findFreePort()}:${server.port}`, 'pilot-agent or envoy'],
     [`prometheus:${server.port}`, 'prometheus'],
   ] as const) {
     const { code, result, hint, forced } = await quit(namespace, entry, FORCED);
@@ -247,7 +247,7 @@ for (const [preset, name] of [
   test(`forcePortOwner() sends TERM to ${name}, which serves the port of ${preset}`, { skip }, async () => {
     await using namespace = await openPidNamespace();
     const server = await serve(namespace, WATCHER_UID, '127.0.0.1', { name });
-    const { code, result } = await quit(namespace, `${preset}:${await closedPort()}:${server.port}`, FORCED);
+    const { code, result } = await quit(namespace, `${preset}:${await findFreePort()}:${server.port}`, FORCED);
     assert.deepEqual([code, result], [0, 'stopped']);
     assert.equal(await server.ended, 143);
   });

@@ -10,10 +10,9 @@ import { delimiter, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { writeHooks } from '../../src/run/hooks.ts';
 import { frontProgram, gateFront, HOOK_TOOLS, PYTHON_CLIENT } from '../pods/front-programs.ts';
-import { findFreePort } from '../stand-in/locust.ts';
 import { startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { cachePath, readTestVariable } from '../support/programs.ts';
 
 const skip = gateFront('test/run/hooks.test.ts', ['python', 'vermin']);
@@ -78,7 +77,7 @@ async function play(
     if (front !== 'hanging') response.end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const port = front === 'absent' ? await closedPort() : (server.address() as AddressInfo).port;
+  const port = front === 'absent' ? await findFreePort() : (server.address() as AddressInfo).port;
   const packages = findPackages((version < 309 ? HOOK_TOOLS : PYTHON_CLIENT).folder);
   await using _closing = {
     async [Symbol.asyncDispose]() {

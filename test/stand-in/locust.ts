@@ -3,10 +3,10 @@
 
 import { readFileSync } from 'node:fs';
 import { Server as HttpServer, type ServerResponse } from 'node:http';
-import { createServer, Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listen } from '../support/listen.ts';
+import { findFreePort, listen } from '../support/listen.ts';
 
 /** What happened, in the order of a run that goes well; `exited` may follow any of the others. */
 type LocustEventKind =
@@ -188,28 +188,6 @@ export async function openLocust({ onEvent, ...options }: LocustOptions = {}) {
     kill,
     [Symbol.asyncDispose]: kill,
   };
-}
-
-/** Below the ports that the kernel hands out (ip_local_port_range), above those of well-known services. */
-const PORTS = { first: 18_000, count: 14_000 };
-const given = new Set<number>();
-
-/** A free port of this host; no other call in this process gets it. */
-export async function findFreePort(): Promise<number> {
-  for (;;) {
-    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    if (given.has(port)) continue;
-    const server = createServer();
-    try {
-      await listen(server, '127.0.0.1', port);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
-      throw error;
-    }
-    given.add(port);
-    await closeServer(server);
-    return port;
-  }
 }
 
 function readStats(number: string): Stats {

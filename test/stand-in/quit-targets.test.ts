@@ -1,11 +1,12 @@
 // The presets against the stand-ins, by the whole program: enabled, switched off, at a wrong port, gone.
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { dial } from '../../src/base/net/dial.ts';
 import { main } from '../../src/main.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { type Running, STAND_INS, type StandIn, startStandIn } from './quit-targets.ts';
 
@@ -65,7 +66,7 @@ for (const standIn of STAND_INS) {
 
   test(`${preset} at a wrong port: the hint names the port that answers`, async () => {
     await using target = await startStandIn(standIn, ON);
-    const wrong = writeEntry(standIn, target, await closedPort());
+    const wrong = writeEntry(standIn, target, await findFreePort());
     const { code, result, hint } = await quit(wrong, { LASTSCRAPE_QUIT_TIMEOUT: '1s' });
     assert.deepEqual([code, result], [69, 'failed']);
     assert.match(hint, /refuses while /);

@@ -1,11 +1,12 @@
 // A pod's network: its own namespace where the test is root on Linux, so that programs use their usual ports
 // and pods run side by side; otherwise, or with LASTSCRAPE_TEST_NETWORK=host, loopback with free ports.
+
 import { execFileSync } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import type { InsidePlan } from './inside.ts';
-import { closedPort } from './peer.ts';
+import { findFreePort } from './listen.ts';
 import { readTestVariable } from './programs.ts';
 
 /** The ports of a pod. */
@@ -74,7 +75,7 @@ function networkAround(anchor: Child, kind: 'namespace' | 'host', ports: Ports, 
     kind,
     ports,
     /** An unused port of 127.0.0.1, another one at each call. */
-    newPort: async () => (kind === 'namespace' ? newestPort++ : closedPort()),
+    newPort: async () => (kind === 'namespace' ? newestPort++ : findFreePort()),
     /** The command that runs `command` in this network. */
     wrap: (command: readonly string[]) =>
       kind === 'namespace' ? dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]) : command,
@@ -120,7 +121,7 @@ function tryNamespace(): boolean {
 }
 
 async function findFreePorts(): Promise<Ports> {
-  const ports = await Promise.all(Array.from({ length: Object.keys(DEFAULT_PORTS).length }, closedPort));
+  const ports = await Promise.all(Array.from({ length: Object.keys(DEFAULT_PORTS).length }, findFreePort));
   const [master = 0, web = 0, exporter = 0, prometheus = 0, nodeExporter = 0, target = 0] = ports;
   return { master, web, exporter, prometheus, nodeExporter, target };
 }

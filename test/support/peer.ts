@@ -56,11 +56,3 @@ export async function openPeer(answer: Answerer, path = '/metrics') {
 export function answerWith(body: string, status = '200 OK', headers = ''): string {
   return `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
-
-/** A port of loopback where nothing listens. */
-export async function closedPort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await once(server.close(), 'close');
-  return port;
-}

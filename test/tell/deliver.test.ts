@@ -9,7 +9,8 @@ import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
 import { type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { makeFolder } from '../support/folder.ts';
-import { closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { openHttp, openHttps } from '../support/receiver.ts';
 
 const skip = gateOpenssl('test/tell/deliver.test.ts');
@@ -239,7 +240,7 @@ test('send() gives up a server that accepts and never answers, and one that answ
 });
 
 test('send() returns a refusal, a reset, an unknown name', async () => {
-  const port = await closedPort();
+  const port = await findFreePort();
   assert.deepEqual(await send(destination(`http://localhost:${port}/`)), {
     kind: 'failed',
     why: `localhost:${port} refuses connections`,
@@ -340,7 +341,7 @@ test('tryConnect() finds what keeps a request from arriving, and sends none', { 
   const texts = both.map((problem) => problem.replace(/:.*/, ''));
   assert.deepEqual(texts, [`the headers file ${join(folder, 'nowhere')} cannot be read`, 'localhost']);
   assert.equal(server.seen.length, 0);
-  const port = await closedPort();
+  const port = await findFreePort();
   assert.deepEqual(await openDelivery(destination(`http://localhost:${port}/`)).tryConnect(LIMIT_MS, NEVER), [
     `localhost:${port} refuses connections`,
   ]);

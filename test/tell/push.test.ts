@@ -6,7 +6,8 @@ import { openDelivery } from '../../src/tell/deliver.ts';
 import { type PushParts, sendPush } from '../../src/tell/push.ts';
 import { otlp } from '../../src/tell/receivers/otlp.ts';
 import { judgeStatus, type PushKind } from '../../src/tell/receivers/receiver.ts';
-import { closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { openHttp } from '../support/receiver.ts';
 
 const FAMILY_BY_FAMILY: PushKind = {
@@ -142,7 +143,7 @@ test('sendPush() judges half an answer of OTLP by what it says', async () => {
 test('sendPush() tries for ever until its signal comes: 503, refused, no answer', async () => {
   for (const open of [
     () => openHttp((response) => response.writeHead(503).end('busy')),
-    async () => ({ port: await closedPort(), async [Symbol.asyncDispose]() {} }),
+    async () => ({ port: await findFreePort(), async [Symbol.asyncDispose]() {} }),
   ]) {
     await using server = await open();
     const limit = new AbortController();

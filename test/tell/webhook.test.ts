@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import type { Report } from '../../src/decide/report/report-fields.ts';
 import { openDelivery } from '../../src/tell/deliver.ts';
 import { buildMessage, sendWebhook } from '../../src/tell/webhook.ts';
-import { closedPort, openPeer } from '../support/peer.ts';
+import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { openHttp } from '../support/receiver.ts';
 
 const NEVER = new AbortController().signal;
@@ -44,7 +45,7 @@ test('sendWebhook() is done where half an answer says that it is taken: a second
 });
 
 test('sendWebhook() tries nothing where no time is left', async () => {
-  const { result } = await tell(await closedPort(), AbortSignal.abort('no time is left'));
+  const { result } = await tell(await findFreePort(), AbortSignal.abort('no time is left'));
   assert.deepEqual(result, { kind: 'failed', why: 'no time was left', tries: 0 });
 });
 
@@ -59,7 +60,7 @@ for (const status of [302, 410]) {
 }
 
 test('sendWebhook() tries three times where nothing listens, and where the connection is reset', async () => {
-  const { result } = await tell(await closedPort());
+  const { result } = await tell(await findFreePort());
   const refused = result.kind === 'failed' ? `${result.tries} ${result.why}` : '';
   assert.match(refused, /^3 127.0.0.1:\d+ refuses connections$/);
   await using rude = await openPeer((socket) => socket.resetAndDestroy());

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import { dialTls, type Trust } from '../../../src/base/net/dial-tls.ts';
 import { type Certificate, gateOpenssl, makeAuthority } from '../../stand-in/authority.ts';
-import { listen } from '../../support/listen.ts';
-import { closedPort, openPeer } from '../../support/peer.ts';
+import { findFreePort, listen } from '../../support/listen.ts';
+import { openPeer } from '../../support/peer.ts';
 
 const skip = gateOpenssl('test/base/net/dial-tls.test.ts');
 const [authority, stranger] = [makeAuthority(), makeAuthority()];
@@ -76,7 +76,7 @@ for (const [name, certificate, hostname, authorities, code] of DISTRUSTED) {
 
 test('dialTls() is refused where nothing listens', async () => {
   const dial = dialTls({ authorities: trusted, distrust: null });
-  assert.deepEqual(await dial('localhost', await closedPort(), { timeoutMs: LIMIT_MS }), { kind: 'refused' });
+  assert.deepEqual(await dial('localhost', await findFreePort(), { timeoutMs: LIMIT_MS }), { kind: 'refused' });
 });
 
 test('dialTls() ends where the peer says nothing: at its time limit, or when it is aborted', async () => {

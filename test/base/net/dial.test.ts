@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DialResult, dial, dialBeside, isRefused, lookUp } from '../../../src/base/net/dial.ts';
 import { makeFolder } from '../../support/folder.ts';
-import { closedPort } from '../../support/peer.ts';
+import { findFreePort } from '../../support/listen.ts';
 import { gateNamespaces } from '../../support/pid-namespace.ts';
 import { freezePort } from './frozen-port.ts';
 
@@ -98,7 +98,7 @@ test('dial() finds a listener that has both', { skip: hasIpv6 ? false : 'no ::1 
 });
 
 test('dial() is refused where nothing listens', async () => {
-  const port = await closedPort();
+  const port = await findFreePort();
   assert.deepEqual(await dialOnce('localhost', port), { kind: 'refused' });
   assert.deepEqual(await dialOnce('127.0.0.1', port), { kind: 'refused' });
 });

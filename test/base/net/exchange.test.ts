@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ExchangeResult, openExchange, type Request, readRetryAfter } from '../../../src/base/net/exchange.ts';
-import { type Answerer, answerWith, closedPort, openPeer } from '../../support/peer.ts';
+import { findFreePort } from '../../support/listen.ts';
+import { type Answerer, answerWith, openPeer } from '../../support/peer.ts';
 
 const LIMIT_MS = 30_000;
 
@@ -146,7 +147,7 @@ test('send() sends the request as it is, without what a browser would add', asyn
 });
 
 test('send() is refused where nothing listens', async () => {
-  const exchange = openExchange(new URL(`http://localhost:${await closedPort()}/`));
+  const exchange = openExchange(new URL(`http://localhost:${await findFreePort()}/`));
   assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
   assert.deepEqual(await exchange.send(GET), { kind: 'refused' });
   await exchange.close();
