@@ -11,15 +11,9 @@ import type { Since } from './finding.ts';
 import { quoteText, readName, readTime } from './words.ts';
 
 export type ContainerFacts = ReturnType<typeof readContainer>;
-type Ended = NonNullable<ReturnType<typeof readEnded>>;
 
 export function sinceStart({ name, running }: ContainerFacts): Since {
   return { atMs: running?.sinceMs ?? null, what: `${name} was started` };
-}
-
-/** Whether its command cannot be run: reasons of the kubelet and CRI-O (pkg/kubelet/kuberuntime, 1.36). */
-export function isNeverStarted(ended: Ended | null): boolean {
-  return ended !== null && ['StartError', 'ContainerCannotRun'].includes(ended.reason);
 }
 
 /** The facts of one container. @param done names of regular ones that have ended for good */

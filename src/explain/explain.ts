@@ -12,7 +12,7 @@ import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { describeShortGrace, LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
-import { MAIN_REASONS, UNSCHEDULED_REASONS } from './reasons/main.ts';
+import { MAIN_REASONS } from './reasons/main.ts';
 import { explainTarget, type Targets } from './targets.ts';
 import { formatAge, quoteText, readName } from './words.ts';
 
@@ -32,7 +32,7 @@ function explainPod(pod: PodFacts, nowMs: number, isScraped: boolean): Explanati
   if (isOver && pod.deletedByMs === null) {
     return { kind: 'Pod', namespace, name, state: 'ended', ...describePodEnd(pod, nowMs), findings: [] };
   }
-  const stage = pod.deletedByMs !== null ? 'deleted' : pod.nodeName === '' ? 'unscheduled' : 'placed';
+  const stage = pod.deletedByMs !== null ? 'deleted' : 'live';
   const found = applyRows(POD_REASONS[stage], pod, nowMs)
     .flat()
     .filter(({ reason }) => !isScraped || reason !== 'scrapedElsewhere');
@@ -47,8 +47,7 @@ function explainJob(object: Json, nowMs: number): Explanation {
   const { namespace, name } = job;
   const end = describeJobEnd(job, nowMs);
   if (end !== null) return { kind: 'Job', namespace, name, state: 'ended', ...end, findings: [] };
-  const findings = applyRows(JOB_REASONS, job, nowMs).find((each) => each.length > 0) ?? [];
-  return conclude('Job', job, findings);
+  return conclude('Job', job, applyRows(JOB_REASONS, job, nowMs).flat());
 }
 
 /** What each row finds, in their order. */
@@ -119,11 +118,10 @@ function describeLastPage(report: LastscrapeFacts['report']): string {
     : `The last page may miss changes of main's last ${report.mayMissSeconds} s.`;
 }
 
-/** What can keep a pod that is deleted, without a node, or on one: all that is found; else the last. */
+/** What can keep a pod that is deleted, or is not: all that is found; else the last. */
 export const POD_REASONS = {
   deleted: DELETED_REASONS,
-  unscheduled: UNSCHEDULED_REASONS,
-  placed: { ...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS },
+  live: { ...LASTSCRAPE_REASONS, ...HELPER_REASONS, ...NATIVE_REASONS, ...MAIN_REASONS },
   unexplained: {
     unknown: (pod) => {
       const { conditions, containers, phase, created } = pod;
@@ -136,7 +134,7 @@ export const POD_REASONS = {
         summary: `${running?.name ?? 'Nothing in the JSON'} keeps ${describePod(pod)}, and the JSON does not show why`,
         since: created,
         why: `Its phase is ${phase || 'unknown'}${open}.`,
-        see: describeCommand(pod, 'pod'),
+        see: describeCommand(pod),
       };
     },
   },

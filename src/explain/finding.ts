@@ -1,7 +1,7 @@
 // What `lastscrape explain` finds: for each object its findings, each with one change at most. Types only.
 
-/** Where lines belong: the pod template (a bare pod's manifest), the Job, this object, the chart's values. */
-type ChangeIn = 'podTemplate' | 'job' | 'object' | 'chartValues';
+/** Where lines belong: the pod template (a bare pod's manifest), or the values of the operator's chart. */
+type ChangeIn = 'podTemplate' | 'chartValues';
 
 /** The one thing to change. */
 export type Change = {

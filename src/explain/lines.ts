@@ -6,7 +6,7 @@ import { at, toObjects } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
-import type { Named, PodFacts } from './pod.ts';
+import type { PodFacts } from './pod.ts';
 import { quoteShell, quoteYaml, readName } from './words.ts';
 
 /** Where a user pushed the image. */
@@ -26,9 +26,9 @@ export function logsCommand(pod: PodFacts, container: string, more = '--tail=20'
   return { what: 'its log', line };
 }
 
-/** What kubectl says of an object, with its events, which its JSON does not have. */
-export function describeCommand(object: Named, kind: 'pod' | 'job'): Command {
-  const line = kubectl(object, `describe ${kind} ${quoteShell(object.name)}`);
+/** What kubectl says of a pod, with its events, which its JSON does not have. */
+export function describeCommand(pod: PodFacts): Command {
+  const line = kubectl(pod, `describe pod ${quoteShell(pod.name)}`);
   return { what: 'more, and its events, which the JSON does not have', line };
 }
 
@@ -42,7 +42,6 @@ export function changePod(pod: PodFacts, what: string, lines: string | null, eff
 function describeTemplate({ owner, labels }: PodFacts): string {
   if (labels['managed-by'] === 'locust-k8s-operator') return 'in the pods of the Locust operator';
   if (owner === null) return "in the pod's manifest (delete the pod and create it again)";
-  if (owner.kind === 'ReplicaSet') return `in the pod template of the Deployment that made ReplicaSet ${owner.name}`;
   const where = `in the pod template of ${owner.kind} ${owner.name}`;
   if (owner.kind !== 'Job') return where;
   // The controller of CronJobs appends the minute (pkg/controller/cronjob/utils.go, getJobName).

@@ -5,7 +5,7 @@ import { at, type Json, toNumber, toObjects, toText, toTexts } from '../base/jso
 import { joinNames } from '../base/text.ts';
 import type { Kinds } from '../config/config.ts';
 import { readPodObject } from '../pod/pod-status.ts';
-import { type ContainerFacts, isNeverStarted, readContainer, readLastscrape } from './container.ts';
+import { type ContainerFacts, readContainer, readLastscrape } from './container.ts';
 import type { Found, Since } from './finding.ts';
 import { quoteText, readName, readTime } from './words.ts';
 
@@ -50,10 +50,7 @@ export function readPodFacts(root: Json, kinds: Kinds) {
     /** When its grace is over; null: it is not being deleted. */
     deletedByMs: readTime(metadata['deletionTimestamp']),
     deletionGraceMs: toNumber(metadata['deletionGracePeriodSeconds'], graceSeconds) * 1_000,
-    restartPolicy: readName(spec['restartPolicy']) || 'Always',
     graceMs: graceSeconds * 1_000,
-    /** Blank: none yet. */
-    nodeName: readName(spec['nodeName']),
     conditions: toObjects(status['conditions']),
     /** In the order in which they are started. */
     containers: [...inits, ...regulars],
@@ -136,8 +133,6 @@ function findMains(
 function findEnd(mains: readonly ContainerFacts[]): Since | null {
   if (mains.length === 0 || mains.some(({ isDone }) => !isDone)) return null;
   const newest = mains.reduce((one, other) => ((other.ended?.atMs ?? 0) > (one.ended?.atMs ?? 0) ? other : one));
-  const what = isNeverStarted(newest.ended)
-    ? `${newest.name} could not be started`
-    : `${newest.name} ended with ${newest.ended?.exitCode ?? 'nothing'}`;
+  const what = `${newest.name} ended with ${newest.ended?.exitCode ?? 'nothing'}`;
   return { atMs: newest.ended?.atMs ?? null, what };
 }

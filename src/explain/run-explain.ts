@@ -17,25 +17,23 @@ import { readTargets } from './targets.ts';
  */
 export async function runExplain(host: Host, kinds: Kinds, isJson: boolean, targetsFile?: string): Promise<number> {
   const stdin = host.stdin();
-  const refuse = (code: number, is: string, must = `a pod's JSON: "${USAGE}"`) => {
+  const refuse = (is: string, code: number = EXIT.unreadable) => {
+    const must = `the JSON of pods or Jobs, ${INPUT_MAX_BYTES / 1024 / 1024} MiB at most: "${USAGE}"`;
     host.stderr(`Cannot explain what stdin has: ${is}; must be ${must}\n`);
     return code;
   };
-  if (stdin.isTTY === true) return refuse(EXIT.usage, 'it is a terminal');
+  if (stdin.isTTY === true) return refuse('it is a terminal', EXIT.usage);
   let text: string | null;
   try {
     text = await readText(stdin);
   } catch (error) {
     const { code = String(error) } = error as { code?: string };
-    return refuse(EXIT.unreadable, `it cannot be read (${code})`);
+    return refuse(`it cannot be read (${code})`);
   }
-  if (text === null) {
-    const is = `it is longer than ${INPUT_MAX_BYTES / 1024 / 1024} MiB`;
-    return refuse(EXIT.unreadable, is, 'fewer objects: name one pod, or add --selector');
-  }
+  if (text === null) return refuse('it is too long; name one pod, or add --selector');
   const [pods, behind] = targetsFile === '-' ? splitInput(text) : [text, null];
   const input = readInput(pods);
-  if ('is' in input) return refuse(EXIT.unreadable, input.is, input.must);
+  if ('is' in input) return refuse(input.is);
   const answer =
     targetsFile === undefined ? null : (behind ?? (await readText(createReadStream(targetsFile)).catch(() => '')));
   const targets = answer === null ? null : readTargets(answer);

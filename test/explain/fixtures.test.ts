@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import type { Explanation, Finding } from '../../src/explain/finding.ts';
 import { EXPLAIN_STATES, playExplain, readExplainFixture, readMoment, runExplain } from './fixture.ts';
-import { putInto, putIntoPod } from './put-in.ts';
+import { putIntoPod } from './put-in.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
 /** For one pod. */
@@ -50,10 +50,7 @@ for (const { name, reasons, of } of EXPLAIN_STATES) {
     const object = JSON.parse(readExplainFixture(name));
     for (const { change } of (await explain(name)).findings) {
       if (change?.lines == null) continue;
-      const put = change.in === 'podTemplate' ? putIntoPod : putInto;
-      const changed = put(object, change.lines);
-      if (change.in !== 'object') assert.notDeepEqual(changed, put(object, '{}'));
-      assert.ok(Object.values(changed['spec'] as object).flat().length > 0);
+      assert.notDeepEqual(putIntoPod(object, change.lines), putIntoPod(object, '{}'));
     }
   });
 }

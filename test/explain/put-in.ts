@@ -35,16 +35,6 @@ export function putIntoPod(pod: object, lines: string): Fields {
   return merge({ ...clean, metadata, spec }, patch) as Fields;
 }
 
-/** A Job, or another object, with lines for itself in it. */
-export function putInto(object: object, lines: string): Fields {
-  const clean = strip(object) as Fields;
-  // A Job's selector and the labels for it are the server's.
-  const { selector: _, manualSelector: _manual, ...spec } = clean['spec'] as Fields;
-  const { metadata: _metadata, ...template } = (spec['template'] ?? {}) as Fields;
-  const own = clean['kind'] === 'Job' ? { ...clean, spec: { ...spec, template } } : clean;
-  return merge(own, parse(lines)) as Fields;
-}
-
 function merge(value: unknown, patch: unknown): unknown {
   if (Array.isArray(value) && Array.isArray(patch) && patch.every((each) => isFields(each) && 'name' in each)) {
     const old = value.map((each: Fields) => {

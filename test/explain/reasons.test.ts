@@ -152,22 +152,6 @@ const CASES: readonly Case[] = [
     { lines: { spec: { initContainers: [{ name: 'node-exporter', restartPolicy: 'Always' }] } } },
   ],
   [
-    'lastscrape takes the place of a Pushgateway',
-    'exporter',
-    rename('node-exporter', 'pushgateway', 'prom/pushgateway:v1.11.3'),
-    {
-      reasons: 'helperRuns pushgateway',
-      what: /^Put lastscrape in its place .*It takes the pushes, and keeps the pod until Prometheus has scraped once more:$/,
-      lines: gatewayLines(9100),
-    },
-  ],
-  [
-    'a Pushgateway whose port is not in the pod has its usual one',
-    'exporter',
-    [rename('node-exporter', 'pushgateway'), inSpec('pushgateway', (own) => delete own.ports)],
-    { reasons: 'helperRuns pushgateway', lines: gatewayLines(9091) },
-  ],
-  [
     "in a LocustTest's pod lastscrape takes the exporter's place, by the chart: a LocustTest takes no container",
     'exporter-of-locust',
     ({ metadata: { labels } }) => Object.assign(labels, { 'managed-by': 'locust-k8s-operator' }),
@@ -206,12 +190,6 @@ const CASES: readonly Case[] = [
       summary: /: lastscrape ended with 137 before it could stop it$/,
       lines: inContainer({ name: 'lastscrape', restartPolicy: 'Never', restartPolicyRules: [RESTART] }),
     },
-  ],
-  [
-    'lastscrape that ran out of memory gets more',
-    'lastscrape-was-not-asked-to',
-    killed('OOMKilled'),
-    { lines: inContainer({ name: 'lastscrape', resources: { limits: { memory: '64Mi' } } }) },
   ],
   [
     'a target that lastscrape took for gone, and that runs, is shown as such',
@@ -271,24 +249,12 @@ const CASES: readonly Case[] = [
     ],
   ),
   [
-    'where a Secret sets one variable, the others that the JSON shows count',
-    'lastscrape-waits-for-sigterm',
-    setEnv({ name: 'LASTSCRAPE_WEBHOOK', valueFrom: { secretKeyRef: { name: 'hook', key: 'url' } } }),
-    { reasons: 'lastscrapeSigterm lastscrape' },
-  ],
-  [
     'lastscrape with a front waits for every scraper, and stops nothing by default',
     'lastscrape-holds',
     setEnv(
       { name: 'LASTSCRAPE_FRONT', value: '9469' },
       { name: 'LASTSCRAPE_METRICS_URL', value: 'http://localhost:8000/metrics' },
     ),
-    { summary: /: it waits for Prometheus's last scrape, until 2026-11-22T07:08:38Z at most$/ },
-  ],
-  [
-    "lastscrape in the place of Locust's exporter stops nothing",
-    'lastscrape-holds',
-    setEnv({ name: 'LOCUST_EXPORTER_URI', value: 'http://localhost:8089' }),
     { summary: /: it waits for Prometheus's last scrape, until 2026-11-22T07:08:38Z at most$/ },
   ],
   [
@@ -348,18 +314,6 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    'a front that is declared is no reason',
-    'lastscrape-holds-as-a-native-sidecar',
-    [FRONT, inSpec('lastscrape', (own) => Object.assign(own, { ports: [{ containerPort: 9469 }] }))],
-    { reasons: 'lastscrapeHolds lastscrape' },
-  ],
-  [
-    'nor is one that the annotation names',
-    'lastscrape-holds-as-a-native-sidecar',
-    [FRONT, metadata({ annotations: { 'prometheus.io/port': '9469' } })],
-    { reasons: 'lastscrapeHolds lastscrape' },
-  ],
-  [
     'a host name that is not the name of the pod is shown as such, as in an Indexed Job',
     'lastscrape-is-misconfigured',
     [
@@ -388,25 +342,6 @@ const CASES: readonly Case[] = [
     [],
     { reasons: 'nativeEnds lastscrape', state: 'unknown', summary: /should have been killed at about/ },
     600,
-  ],
-  [
-    'a pod whose grace is over is a matter of its node',
-    'terminating',
-    [],
-    { reasons: 'terminating main', state: 'stuck', what: '', see: 'kubectl get node lab' },
-    120,
-  ],
-  [
-    'a deleted pod that nothing keeps goes any moment',
-    'finalizer',
-    (object) => delete object.metadata.finalizers,
-    { reasons: 'deleted', state: 'waiting' },
-  ],
-  [
-    'a Job removes its finalizer itself',
-    'finalizer',
-    metadata({ finalizers: ['batch.kubernetes.io/job-tracking'] }),
-    { reasons: 'deleted', state: 'unknown' },
   ],
   [
     'a finalizer that comes after the end of the containers is named with them, but for the own one of Jobs',
@@ -461,43 +396,6 @@ const CASES: readonly Case[] = [
     { summary: /although main and third have ended$/ },
   ],
   [
-    'what the scheduler says is repeated, cut',
-    'unschedulable',
-    ({ status }) => Object.assign(status.conditions[0], { message: `persistentvolumeclaim "x" ${'y'.repeat(400)}` }),
-    { summary: /^Pod default\/\S+ has no node$/, why: /^The scheduler says: persistent.{280,}…$/, state: 'stuck' },
-  ],
-  [
-    'a pod that no scheduler has looked at is shown as such',
-    'unschedulable',
-    ({ status }) => delete status.conditions,
-    { summary: /has no node yet$/, state: 'unknown', why: 'No scheduler has said why.' },
-  ],
-  [
-    'what the kubelet says of an image is repeated',
-    'image',
-    inStatus('main', (own) => Object.assign(own.state, { waiting: { reason: 'ErrImageNeverPull', message: 'no' } })),
-    { reasons: 'notStarted main', summary: /: it does not run \(ErrImageNeverPull\)$/, why: 'The kubelet says: no' },
-  ],
-  [
-    'a container between two restarts has not ended',
-    'back-off',
-    inStatus('main', (own) =>
-      Object.assign(own, {
-        state: { terminated: { exitCode: 3, reason: 'Error', finishedAt: '2026-11-22T06:52:21Z' } },
-        lastState: {},
-      }),
-    ),
-    { reasons: 'notStarted main', state: 'stuck', see: / logs \S+ --container=main --previous / },
-  ],
-  [
-    'a container whose command cannot be run comes with what the kubelet says of that',
-    'back-off',
-    inStatus('main', ({ lastState: { terminated } }) =>
-      Object.assign(terminated, { reason: 'StartError', message: 'x' }),
-    ),
-    { reasons: 'notStarted main', why: 'The kubelet says: x' },
-  ],
-  [
     'a native sidecar that crashes does not keep a pod whose main runs',
     'native-sidecar-not-started',
     ({ status }) => {
@@ -507,23 +405,10 @@ const CASES: readonly Case[] = [
     { reasons: 'mainRuns main' },
   ],
   [
-    'before that it does',
-    'native-sidecar-not-started',
-    ({ status }) =>
-      Object.assign(status.initContainerStatuses[0], { state: { waiting: { reason: 'CrashLoopBackOff' } } }),
-    { reasons: 'notStarted proxy', summary: /^proxy keeps \S+ \S+ from starting: it does not run / },
-  ],
-  [
     'another main that runs is named as well',
     'main-runs',
     rename('cloud-sql-proxy', 'second'),
     { reasons: 'mainRuns main', summary: /: it still runs, as second does$/ },
-  ],
-  [
-    "a replica's main runs as it should, and can have no deadline",
-    'main-runs',
-    metadata({ ownerReferences: [{ kind: 'ReplicaSet', name: 'web-1', controller: true }] }),
-    { reasons: 'mainRuns main', what: '', why: /^As it should: the pod belongs to ReplicaSet web-1, / },
   ],
   [
     'a pod of which nothing is known says so, and what can tell',
@@ -544,25 +429,6 @@ const CASES: readonly Case[] = [
       more: /^LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers\. lastscrape reports: /,
     },
   ],
-  ['a report comes with its hint', 'lastscrape-is-done', report({ hint: 'none' }), { more: /stopped; none"\.$/ }],
-  [
-    'of a pod that has ended the report says whether its last page is exact',
-    'lastscrape-is-done',
-    report({ lastPageBy: 'main', mayMissSeconds: 0 }),
-    { more: /stopped"\. The last page is exact\.$/ },
-  ],
-  [
-    'or what it may miss',
-    'lastscrape-is-done',
-    report({ lastPageBy: 'read', mayMissSeconds: 0.7 }),
-    { more: /stopped"\. The last page may miss changes of main's last 0\.7 s\.$/ },
-  ],
-  [
-    'and each problem',
-    'lastscrape-is-done',
-    report({ summary: 'Misconfigured', outcome: 'misconfigured', problems: ['Cannot A', 'Cannot B'] }),
-    { more: /lastscrape reports: "Misconfigured; Cannot A; Cannot B"\.$/ },
-  ],
   [
     'a lastscrape that was killed in a pod with a short grace: how long that must be',
     'lastscrape-is-done',
@@ -582,36 +448,6 @@ const CASES: readonly Case[] = [
     { more: /^Its own work succeeded \(main ended with 0\)\. With LASTSCRAPE_EXIT_ZERO=true only a verdict / },
   ],
   [
-    'a Job that is deleted in the foreground waits for its pods',
-    'job-runs',
-    metadata({ deletionTimestamp: deletedAt, finalizers: ['foregroundDeletion'] }),
-    { reasons: 'jobDeleted', state: 'waiting' },
-  ],
-  [
-    'a Job that is deleted is kept by its finalizer',
-    'job-complete',
-    metadata({ deletionTimestamp: deletedAt, finalizers: ['example.com/x'] }),
-    { reasons: 'jobDeleted', state: 'unknown', why: 'Its finalizers: example.com/x.' },
-  ],
-  [
-    'a Job whose only pod is being ended is not said to try again',
-    'job-runs',
-    ({ status }) => Object.assign(status, { active: undefined, terminating: 1, failed: 1 }),
-    { reasons: 'podsRun', summary: /: 1 pod is being ended, and a pod keeps it$/ },
-  ],
-  [
-    'a deadline that is set is no advice, of a Job',
-    'job-runs',
-    ({ spec }) => Object.assign(spec, { activeDeadlineSeconds: 600 }),
-    { reasons: 'podsRun', what: '' },
-  ],
-  [
-    'a deadline that is set is no advice, of a pod',
-    'main-runs',
-    ({ spec }) => Object.assign(spec, { restartPolicy: 'Never', activeDeadlineSeconds: 600 }),
-    { reasons: 'mainRuns main', what: '' },
-  ],
-  [
     'a preempted pod was not deleted by a person',
     'terminating',
     ({ status }) => {
@@ -622,21 +458,132 @@ const CASES: readonly Case[] = [
       why: /^It was not deleted by a person: PreemptionByScheduler: default-scheduler: preempting .* pod\. Its grace /,
     },
   ],
+  ...([9100, 9091] as const).map(
+    (port): Case => [
+      `lastscrape takes the place of a Pushgateway, on port ${port}`,
+      'exporter',
+      [
+        rename('node-exporter', 'pushgateway', 'prom/pushgateway:v1.11.3'),
+        inSpec('pushgateway', (own) => port === 9091 && delete own.ports),
+      ],
+      {
+        reasons: 'helperRuns pushgateway',
+        what: /^Put lastscrape in its place .*It takes the pushes, and keeps the pod until Prometheus has scraped once more:$/,
+        lines: gatewayLines(port),
+      },
+    ],
+  ),
   [
-    'a proxy that gets what comes into the pod, and is not up, keeps the probe of lastscrape from passing',
-    'native-sidecar-not-started',
-    behindProxy,
+    'lastscrape that ran out of memory gets more',
+    'lastscrape-was-not-asked-to',
+    killed('OOMKilled'),
+    { lines: inContainer({ name: 'lastscrape', resources: { limits: { memory: '64Mi' } } }) },
+  ],
+  ...[
+    inSpec('lastscrape', (own) => Object.assign(own, { ports: [{ containerPort: 9469 }] })),
+    metadata({ annotations: { 'prometheus.io/port': '9469' } }),
+  ].map(
+    (edit, index): Case => [
+      `a front that ${index === 0 ? 'is declared' : 'the annotation names'} is no reason`,
+      'lastscrape-holds-as-a-native-sidecar',
+      [FRONT, edit],
+      { reasons: 'lastscrapeHolds lastscrape' },
+    ],
+  ),
+  [
+    'a pod whose grace is over is a matter of its node',
+    'terminating',
+    [],
+    { state: 'stuck', summary: /: its node should have killed it at \S+, and has not confirmed that$/ },
+    120,
+  ],
+  ...(
+    [
+      [[], 'waiting'],
+      [['batch.kubernetes.io/job-tracking'], 'unknown'],
+    ] as const
+  ).map(
+    ([finalizers, state]): Case => [
+      `a deleted pod with ${finalizers[0] ?? 'no finalizer'} goes without a person`,
+      'finalizer',
+      metadata({ finalizers }),
+      { reasons: 'deleted', state },
+    ],
+  ),
+  [
+    'a pod that no scheduler has looked at may be on its way',
+    'unschedulable',
+    ({ status }) => delete status.conditions,
+    { summary: /: it does not run \(no reason given\)$/, state: 'unknown', why: 'The JSON does not show why.' },
+  ],
+  [
+    'a container between two restarts has not ended, and comes with what the kubelet says',
+    'image',
+    inStatus('main', (own) => {
+      const terminated = { exitCode: 3, reason: 'Error', finishedAt: '2026-11-22T06:52:21Z' };
+      Object.assign(own, {
+        state: { waiting: { reason: 'CrashLoopBackOff', message: 'no' } },
+        lastState: { terminated },
+      });
+    }),
     {
-      reasons: 'initRuns lastscrape',
+      reasons: 'notStarted main',
       state: 'stuck',
-      summary: /^lastscrape keeps .* its startupProbe never passes, since istio-proxy is not up yet$/,
+      why: 'The kubelet says: no',
+      see: / logs \S+ --container=main --previous /,
     },
   ],
   [
-    'a proxy that is not up keeps nothing from passing where there is no probe',
+    'a native sidecar that crashes keeps a pod whose main has not started',
     'native-sidecar-not-started',
-    [behindProxy, ({ spec }) => delete spec.initContainers[0].startupProbe],
-    { reasons: 'initRuns lastscrape', state: 'unknown' },
+    ({ status }) =>
+      Object.assign(status.initContainerStatuses[0], { state: { waiting: { reason: 'CrashLoopBackOff' } } }),
+    { reasons: 'notStarted proxy', summary: /^proxy keeps \S+ \S+ from starting: it does not run / },
+  ],
+  [
+    'an init container that runs has the others wait',
+    'native-sidecar-not-started',
+    ({ spec }) => delete spec.initContainers[0].restartPolicy,
+    { reasons: 'notStarted proxy', state: 'unknown', summary: /: it still runs, and the others wait for that$/ },
+  ],
+  ...[true, false].map(
+    (hasProbe): Case => [
+      `a proxy that is not up keeps a lastscrape with${hasProbe ? '' : 'out'} a startup probe from starting`,
+      'native-sidecar-not-started',
+      [behindProxy, ({ spec }) => hasProbe || delete spec.initContainers[0].startupProbe],
+      { reasons: 'notStarted lastscrape', what: hasProbe ? /^Take the probe out / : '' },
+    ],
+  ),
+  [
+    'of a pod that has ended the report comes with its hint, each problem, and whether its last page is exact',
+    'lastscrape-is-done',
+    report({ summary: 'Wrong', hint: 'mend it', problems: ['Cannot A', 'Cannot B'], mayMissSeconds: 0 }),
+    { more: /^lastscrape reports: "Wrong; mend it; Cannot A; Cannot B"\. The last page is exact\.$/ },
+  ],
+  [
+    'or what that may miss',
+    'lastscrape-is-done',
+    report({ lastPageBy: 'read', mayMissSeconds: 0.7 }),
+    { more: /stopped"\. The last page may miss changes of main's last 0\.7 s\.$/ },
+  ],
+  [
+    'a Job whose only pod is being ended is not said to try again, nor one that is deleted to run',
+    'job-runs',
+    [
+      metadata({ deletionTimestamp: deletedAt, finalizers: ['foregroundDeletion'] }),
+      ({ status }) => Object.assign(status, { active: undefined, terminating: 1, failed: 1 }),
+    ],
+    {
+      reasons: 'jobRuns',
+      summary: /: 1 pod is being ended$/,
+      why: /It is deleted, and has foregroundDeletion\. 1 failed; /,
+    },
+  ],
+  [
+    'a Job that is suspended has no pods',
+    'job-runs',
+    ({ spec, status }) => [Object.assign(spec, { suspend: true }), delete status.active],
+    { state: 'stuck', summary: /: it is suspended, and no pod of it runs$/ },
   ],
 ];
 
@@ -715,11 +662,7 @@ test('wrong numbers, or too large for a date, are printed as a time or as nothin
       /\+275760-09-13T00:00:00Z/,
     ],
     ['failed', inStatus('main', (own) => Object.assign(own.state.terminated, { exitCode: {} })), /failed/],
-    [
-      'job-retries',
-      ({ spec, status }) => [Object.assign(spec, { backoffLimit: [] }), Object.assign(status, { failed: '?' })],
-      /no pod of it runs/,
-    ],
+    ['job-runs', ({ status }) => Object.assign(status, { active: '?', failed: '?' }), /no pod of it runs now/],
   ] as const satisfies readonly (readonly [string, Edit, RegExp])[]) {
     const object = JSON.parse(readExplainFixture(name));
     edit(object);

@@ -91,16 +91,16 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
 
   return [
     // What runs on after main has ended.
-    state('exporter-of-locust', 'exporterRuns locust-metrics-exporter', job('load', [main(), exporter])),
+    state('exporter-of-locust', 'helperRuns locust-metrics-exporter', job('load', [main(), exporter])),
     state(
       'exporter',
-      'exporterRuns node-exporter',
+      'helperRuns node-exporter',
       job('backup', [main(), run('node-exporter', forEver, { ports: [{ name: 'metrics', containerPort: 9100 }] })], {}),
     ),
-    state('mesh-istio', 'meshRuns istio-proxy', job('report', [main(), mesh('istio-proxy', 'istio')])),
+    state('mesh-istio', 'helperRuns istio-proxy', job('report', [main(), mesh('istio-proxy', 'istio')])),
     state(
       'mesh-linkerd-and-database-proxy',
-      'meshRuns linkerd-proxy, databaseProxyRuns cloud-sql-proxy',
+      'helperRuns cloud-sql-proxy, helperRuns linkerd-proxy',
       job('migrate', [main(), run('cloud-sql-proxy', forEver), mesh('linkerd-proxy', 'linkerd')]),
     ),
     state('dapr', 'helperRuns daprd', job('orders', [main(), run('daprd', forEver)])),
@@ -122,21 +122,6 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       job('long', [main(forEver), run('cloud-sql-proxy', forEver)]),
       isRunning('main', 'cloud-sql-proxy'),
     ),
-    // Restarts in place count; at the limit the Job deletes the pod.
-    state(
-      'back-off',
-      'notStarted main',
-      withJob(job('failing', [main('sleep 1; exit 3')], { restartPolicy: 'OnFailure' }), { backoffLimit: 20 }),
-      isWaiting('main', 'CrashLoopBackOff'),
-    ),
-    state(
-      'main-could-not-be-started',
-      'exporterRuns node-exporter',
-      job('misnamed', [
-        { ...main(), command: ['/no/such/program'] },
-        run('node-exporter', forEver, { ports: [{ containerPort: 9100 }] }),
-      ]),
-    ),
     // Before main.
     state(
       'image',
@@ -145,14 +130,8 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       isWaiting('main', 'ImagePullBackOff'),
     ),
     state(
-      'init-runs',
-      'initRuns wait',
-      job('wait-for-db', [main()], { initContainers: [run('wait', forEver)] }),
-      isRunning('wait'),
-    ),
-    state(
       'native-sidecar-not-started',
-      'initRuns proxy',
+      'notStarted proxy',
       job('probe', [main()], {
         initContainers: [
           run('proxy', forEver, {
@@ -164,16 +143,8 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       isRunning('proxy'),
     ),
     state(
-      'volume',
-      'notStarted main',
-      job('mount', [{ ...main(), volumeMounts: [{ name: 'keys', mountPath: '/keys' }] }], {
-        volumes: [{ name: 'keys', secret: { secretName: 'missing' } }],
-      }),
-      isWaiting('main', 'ContainerCreating'),
-    ),
-    state(
       'unschedulable',
-      'unscheduled',
+      'notStarted main',
       job('huge', [{ ...main(), resources: { requests: { cpu: '1000', memory: '64Mi' } } }]),
       hasCondition('PodScheduled', 'False'),
     ),
@@ -192,23 +163,8 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       ({ metadata }) => metadata.deletionTimestamp !== undefined,
       { deleteWhen: isRunning('main'), afterSeconds: -60 },
     ),
-    state(
-      'terminating-in-a-hook',
-      'terminating main',
-      pod('hook', [{ ...main(forEver), lifecycle: { preStop: { exec: { command: ['sleep', '500'] } } } }], {
-        terminationGracePeriodSeconds: 600,
-      }),
-      ({ metadata }) => metadata.deletionTimestamp !== undefined,
-      { deleteWhen: isRunning('main'), afterSeconds: -500 },
-    ),
     state('succeeded', '', job('done', [main()]), hasPhase('Succeeded')),
     state('failed', '', job('lost', [main(), run('cloud-sql-proxy', 'sleep 3; exit 143')]), hasPhase('Failed')),
-    state(
-      'failed-deadline',
-      '',
-      pod('slow', [main(forEver)], { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 5 }),
-      (object) => hasPhase('Failed')(object) && hasEnded('main')(object),
-    ),
     // lastscrape itself.
     state(
       'lastscrape-holds',
@@ -291,19 +247,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
       hasPhase('Succeeded'),
     ),
     // Jobs.
-    state(
-      'job-suspended',
-      'suspended',
-      withJob(job('paused', [main()]), { suspend: true }),
-      hasCondition('Suspended', 'True'),
-    ),
-    state('job-runs', 'podsRun', job('busy', [main(forEver)]), ({ status }) => status?.active === 1),
-    state(
-      'job-retries',
-      'noPods',
-      withJob(job('retry', [main('exit 1')]), { backoffLimit: 6 }),
-      ({ status }) => (status?.failed ?? 0) >= 2 && (status?.active ?? 0) === 0,
-    ),
+    state('job-runs', 'jobRuns', job('busy', [main(forEver)]), ({ status }) => status?.active === 1),
     state(
       'job-failed',
       '',
@@ -312,11 +256,10 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     ),
     state(
       'job-deadline',
-      'jobEnds',
+      'jobRuns',
       withJob(job('late', [main(deaf)], { terminationGracePeriodSeconds: 60 }), { activeDeadlineSeconds: 4 }),
       hasCondition('FailureTarget', 'True'),
     ),
-    state('job-complete', '', job('finished', [main()]), hasCondition('Complete', 'True')),
   ];
 }
 

@@ -1,48 +1,37 @@
 // A pod that is being deleted, or whose native sidecars are being ended. Pure.
 
-import { at, isObject } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
-import type { Change, Command, Reasons } from '../finding.ts';
-import { changePod, describeCommand, specLines } from '../lines.ts';
+import type { Reasons } from '../finding.ts';
+import { changePod, describeCommand } from '../lines.ts';
 import { describeDisruption, describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { addOthers, formatAge, formatTime, quoteShell, quoteText } from '../words.ts';
+import { addOthers, formatAge, formatTime, quoteText } from '../words.ts';
 
 /** Set by the Job controller on its pods, and removed by it once it has counted them. */
 const JOB_FINALIZER = 'batch.kubernetes.io/job-tracking';
 /** How much later than its grace a pod may go: the kubelet kills, then updates the API server. */
 const LATE_MS = 30_000;
-/** A shorter grace is not what a person waits for. */
-const SHORT_GRACE_SECONDS = 10;
 
 /** The rows of a pod that is being deleted. */
 export const DELETED_REASONS: Reasons<PodFacts> = {
   terminating: (pod, nowMs) => {
     const [first, ...more] = pod.containers.filter(({ running }) => running !== null);
     if (first === undefined || pod.deletedByMs === null) return null;
-    const hooked = [first, ...more].filter(({ spec }) => isObject(at(spec, 'lifecycle')['preStop']));
-    const hooks = joinNames(hooked.map(({ name }) => name));
-    const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
     const disruption = describeDisruption(pod).replace(/\.$/, '');
-    const asked = hooked.includes(first) ? 'was asked to end' : 'got SIGTERM';
+    const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
     const isLate = nowMs > pod.deletedByMs + LATE_MS;
     const until = formatTime(pod.deletedByMs);
     const because = isLate
       ? `: its node should have killed it at ${until}, and has not confirmed that`
-      : `: it ${asked} and still runs; killed at ${until}`;
+      : `: it was asked to end and still runs; killed at ${until}`;
     return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
       isStuck: isLate,
       since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
       why: [
         ...(disruption === '' ? [] : [`It was not deleted by a person: ${disruption}.`]),
-        `Its grace is ${formatAge(pod.deletionGraceMs)}.`,
-        hooks === ''
-          ? 'A program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.'
-          : `The preStop hook of ${hooks} runs before the SIGTERM, in the same grace.`,
+        `Its grace is ${formatAge(pod.deletionGraceMs)}. A preStop hook runs in it; a program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.`,
         ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
       ].join(' '),
-      ...(isLate
-        ? { see: nodeCommand(pod) }
-        : { change: shortenGrace(pod, pod.deletionGraceMs, hooks === '' ? 'Handle' : 'End the hook soon and handle') }),
+      ...endSooner(pod),
     });
   },
   deleted: (pod) => {
@@ -59,7 +48,7 @@ export const DELETED_REASONS: Reasons<PodFacts> = {
           : `The finalizer ${names} keeps ${describePod(pod)}, which is deleted: ${program} must remove it`,
       since: { atMs: deletedByMs, what: 'its grace was over' },
       why: 'No container of it runs.',
-      see: describeCommand(pod, 'pod'),
+      see: describeCommand(pod),
     };
   },
 };
@@ -81,19 +70,12 @@ export const NATIVE_REASONS: Reasons<PodFacts> = {
       isStuck: isOverdue ? null : false,
       since: end,
       why: `When the regular containers have ended, native sidecars get SIGTERM, the last of the list first. The pod's grace is ${formatAge(pod.graceMs)}.`,
-      change: shortenGrace(pod, pod.graceMs, 'Handle'),
-      see: nodeCommand(pod),
+      ...endSooner(pod),
     });
   },
 };
 
-function shortenGrace(pod: PodFacts, graceMs: number, verb: string): Change {
-  const what = `${verb} SIGTERM in the program (in a shell: exec)`;
-  if (graceMs <= SHORT_GRACE_SECONDS * 1_000) return { what: `${what}.`, in: 'podTemplate', lines: null };
-  const seconds = graceMs > 30_000 ? 30 : SHORT_GRACE_SECONDS;
-  return changePod(pod, `${what}, or set a shorter grace`, specLines(`terminationGracePeriodSeconds: ${seconds}`));
-}
-
-function nodeCommand({ nodeName }: PodFacts): Command {
-  return { what: 'what its node says', line: `kubectl get node ${quoteShell(nodeName)}` };
+function endSooner(pod: PodFacts) {
+  const what = 'Handle SIGTERM in the program (in a shell: exec), or set a shorter terminationGracePeriodSeconds';
+  return { change: changePod(pod, what, null), see: describeCommand(pod) };
 }

@@ -2,8 +2,7 @@
 // A pod with lastscrape in it has other rows (lastscrape.ts).
 
 import { toNumber, toObjects, toText } from '../../base/json.ts';
-import type { ProgramKind } from '../../quit/programs.ts';
-import { type ContainerFacts, isNeverStarted } from '../container.ts';
+import type { ContainerFacts } from '../container.ts';
 import type { Change, Command, Found, Reasons } from '../finding.ts';
 import {
   annotationLines,
@@ -19,7 +18,7 @@ import {
   toLines,
 } from '../lines.ts';
 import { keepsPod, type PodFacts } from '../pod.ts';
-import { quoteShell, quoteText, readName, tailMessage } from '../words.ts';
+import { quoteShell, readName } from '../words.ts';
 
 /** What ends a helper, and what must be run before. */
 export type Remedy = { readonly change: Change; readonly first?: Command };
@@ -29,12 +28,9 @@ const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other co
 
 /** The rows. */
 export const HELPER_REASONS: Reasons<PodFacts> = {
-  exporterRuns: (pod) => explainHelpers(pod, 'exporter'),
-  meshRuns: (pod) => explainHelpers(pod, 'mesh'),
-  databaseProxyRuns: (pod) => explainHelpers(pod, 'databaseProxy'),
-  helperRuns: (pod) => explainHelpers(pod, 'helper'),
+  helperRuns: (pod) => findHelpers(pod, true).map((helper) => explainHelper(helper, pod, findRemedy(helper, pod))),
   otherRuns: (pod) =>
-    findHelpers(pod, null).map((container) =>
+    findHelpers(pod, false).map((container) =>
       keepsPod(container, pod, `: it still runs, although ${describeEnd(pod)}`, {
         isStuck: null,
         since: pod.mainsEnded ?? pod.created,
@@ -45,21 +41,13 @@ export const HELPER_REASONS: Reasons<PodFacts> = {
     ),
 };
 
-function explainHelpers(pod: PodFacts, kind: ProgramKind): readonly Found[] {
-  return findHelpers(pod, kind).map((helper) => explainHelper(helper, pod, findRemedy(helper, pod)));
-}
-
 /** The finding of a helper that keeps the pod, and how it is ended. */
 export function explainHelper(helper: ContainerFacts, pod: PodFacts, remedy: Remedy): Found {
-  const failed = pod.mains.filter(({ ended }) => isNeverStarted(ended));
-  const notStarted = failed.map(
-    ({ name, ended }) => `${name} could not be started: ${quoteText(tailMessage(ended?.message ?? ''))}.`,
-  );
   const because = `: it is ${helper.program?.what ?? 'a helper'} and runs on, although ${describeEnd(pod)}`;
   return keepsPod(helper, pod, because, {
     isStuck: true,
     since: pod.mainsEnded ?? pod.created,
-    why: [WHY, ...notStarted].join(' '),
+    why: WHY,
     ...remedy,
     now: findQuitCommand(helper, pod),
   });
@@ -163,10 +151,10 @@ function findMetricsUrl({ spec }: ContainerFacts, { annotations }: PodFacts): st
   return `http://localhost:${port}${/^\/[\w./-]*$/.test(path) ? path : '/metrics'}`;
 }
 
-/** Helpers of a kind (null: unknown) that run after every main has ended, in a pod without lastscrape. */
-function findHelpers(pod: PodFacts, kind: ProgramKind | null): readonly ContainerFacts[] {
+/** Helpers, known or not, that run after every main has ended, in a pod without lastscrape. */
+function findHelpers(pod: PodFacts, isKnown: boolean): readonly ContainerFacts[] {
   if (pod.mainsEnded === null || pod.lastscrape !== null) return [];
-  return pod.runningHelpers.filter(({ program }) => (program?.kind ?? null) === kind);
+  return pod.runningHelpers.filter(({ program }) => (program !== null) === isKnown);
 }
 
 function describeEnd({ mains, mainNames }: PodFacts): string {
