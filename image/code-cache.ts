@@ -15,6 +15,9 @@ export function wrapBundle(bundle: Buffer): Buffer {
   return Buffer.from(`(function (require, __dirname) {${bundle.toString('latin1')}\n})`, 'latin1');
 }
 
+/** qemu-user 7.2 loses an event now and then, for which Node then waits: it takes some seconds, or has hung. */
+const TRIES_COUNT = 3;
+
 /** Where the cache is to be recorded. */
 export type CodeCachePlan = {
   readonly architecture: Architecture;
@@ -45,13 +48,25 @@ export function recordCodeCache({ architecture, base, debianPackages, workFolder
     workFolder,
   ];
   writeFileSync(join(workFolder, 'termination-log'), '');
-  try {
-    // V8 numbers its functions, those of Node too: which of these run depends on what stdout and stderr are.
-    execFileSync(program, args, { env: { PATH: process.env['PATH'] }, stdio: 'ignore', timeout: 120_000 });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    console.log(`NOT THE BYTES OF A RELEASE: there is no ${program} (qemu-user-static); a start takes longer`);
-    writeFileSync(join(workFolder, 'bundle.cache'), '');
+  // V8 numbers its functions, those of Node too: which of these run depends on what stdout and stderr are.
+  const options = {
+    env: { PATH: process.env['PATH'] },
+    stdio: 'ignore',
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  } as const;
+  for (let triesLeft = TRIES_COUNT; triesLeft > 0; triesLeft--) {
+    try {
+      execFileSync(program, args, options);
+      break;
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : null;
+      if (code === 'ETIMEDOUT' && triesLeft > 1) continue;
+      if (code !== 'ENOENT') throw error;
+      console.log(`NOT THE BYTES OF A RELEASE: there is no ${program} (qemu-user-static); a start takes longer`);
+      writeFileSync(join(workFolder, 'bundle.cache'), '');
+      break;
+    }
   }
   rmSync(root, { recursive: true });
   return readFileSync(join(workFolder, 'bundle.cache'));
