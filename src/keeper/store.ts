@@ -6,7 +6,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as files from '../base/files.ts';
+import { close, open as openFile, read, stat } from '../base/files.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import { compress } from '../snapshot/packing.ts';
 
@@ -82,17 +82,17 @@ export async function openStore(folder: string, isCheck = false) {
     },
     /** Whose page a file is; the page is not checked. @throws CorruptPage, or what the file system throws */
     async inspect(key: string): Promise<Found> {
-      const { size } = await files.stat(pagePath(key));
-      const fd = await files.open(pagePath(key), 'r');
-      return readLine(fd, size).finally(() => files.close(fd));
+      const { size } = await stat(pagePath(key));
+      const fd = await openFile(pagePath(key), 'r');
+      return readLine(fd, size).finally(() => close(fd));
     },
     /** Opens a page of that size, and checks it. @throws CorruptPage, or what the file system throws */
     async open(key: string, sizeBytes: number): Promise<OpenPage> {
-      const fd = await files.open(pagePath(key), 'r');
+      const fd = await openFile(pagePath(key), 'r');
       try {
-        return { ...(await openPage(fd, sizeBytes)), [Symbol.asyncDispose]: () => files.close(fd) };
+        return { ...(await openPage(fd, sizeBytes)), [Symbol.asyncDispose]: () => close(fd) };
       } catch (error) {
-        await files.close(fd);
+        await close(fd);
         throw error;
       }
     },
@@ -163,19 +163,19 @@ async function openPage(fd: number, sizeBytes: number): Promise<Omit<OpenPage, t
   const { tail, ...found } = await readLine(fd, sizeBytes);
   const { packedBytes, checksum } = found.kept;
   const tailAt = found.sizeBytes - tail.length;
-  async function* read(from: number, to: number): AsyncGenerator<Uint8Array> {
+  async function* readPieces(from: number, to: number): AsyncGenerator<Uint8Array> {
     if (from >= tailAt) return yield tail.subarray(from - tailAt, to - tailAt);
     for (let at = from; at < to; at += PIECE_BYTES) yield await readPart(fd, at, Math.min(PIECE_BYTES, to - at));
   }
   const hash = createHash('sha256');
   const wholeBytes = packedBytes.reduce((sum, each) => sum + each, 0);
-  for await (const piece of read(0, wholeBytes)) hash.update(piece);
+  for await (const piece of readPieces(0, wholeBytes)) hash.update(piece);
   if (hash.digest('hex') !== checksum) throw new CorruptPage('the checksum of its page is wrong');
   return {
     ...found,
     read(index) {
       const from = packedBytes.slice(0, index).reduce((sum, each) => sum + each, 0);
-      return read(from, from + (packedBytes[index] ?? 0));
+      return readPieces(from, from + (packedBytes[index] ?? 0));
     },
   };
 }
@@ -183,7 +183,7 @@ async function openPage(fd: number, sizeBytes: number): Promise<Omit<OpenPage, t
 async function readPart(fd: number, from: number, sizeBytes: number): Promise<Buffer> {
   const part = Buffer.allocUnsafeSlow(sizeBytes);
   for (let at = 0; at < sizeBytes; ) {
-    const { bytesRead } = await files.read(fd, part, at, sizeBytes - at, from + at);
+    const { bytesRead } = await read(fd, part, at, sizeBytes - at, from + at);
     if (bytesRead === 0) throw new CorruptPage('it became shorter');
     at += bytesRead;
   }
