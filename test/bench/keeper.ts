@@ -166,7 +166,7 @@ export function listKeeperBudgets(figures: KeeperFigures): readonly Budget[] {
     ratio('idle, anonymous memory / lastscrape with a front', 1.1, idle.anonymousBytes, front.anonymousBytes),
     { name: `anonymous memory with ${pagesCount} pages (MiB)`, most: 64, measured: most, ...judged },
     { name: atWork, most: 0.2, measured: work.cores, ...absolute },
-    ratio('the same / what its clients take', 1, work.cores, work.clientCores),
+    ratio('the same / what its clients take', 1.5, work.cores, work.clientCores),
     { name: `/targets of ${pagesCount} (s)`, most: 1, measured: figures.targetsSeconds, ...absolute },
     { name: 'SIGTERM to exit, median (s)', most: 0.3, measured: findMedian(exits.handedOver), ...absolute },
     { name: 'SIGTERM to exit, worst (s)', most: 0.5, measured: Math.max(...exits.handedOver), ...absolute },
