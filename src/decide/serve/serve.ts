@@ -128,21 +128,14 @@ export function takeRefusal(state: SourceState): SourceState {
   return { ...state, continuity, isGone: state.isGone || (main === 'ended' && state.kind !== 'exporter') };
 }
 
-/** Go's client reads btime of /proc/stat each time: it moves by a second as the node's clock is corrected. */
-const START_JITTER_SECONDS = 1.5;
-
 /** The state after a whole, readable answer, what that becomes, and whether another program gave it. */
 export function takeAnswer(
   before: SourceState,
   { startSeconds = null, ...answer }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes; readonly isAnother: boolean } {
   const began = startSeconds ?? before.startSeconds;
-  const laterSeconds = Number(began) - Number(before.startSeconds);
-  const isAnother = before.startSeconds !== null && laterSeconds !== 0;
-  // What starts after main's end is not main; what starts before it has not called yet.
-  const isTooLate =
-    isAnother && laterSeconds > START_JITTER_SECONDS && before.kind === 'program' && before.view.main === 'ended';
-  if (isTooLate) return { state: before, becomes: 'ignored', isAnother: false };
+  const isAnother = before.startSeconds !== null && began !== before.startSeconds;
+  // Another program has not called.
   const state = { ...before, startSeconds: began, ...(isAnother && { calledAtMs: null }) };
   return { ...judgeAnswer(state, answer), isAnother };
 }
