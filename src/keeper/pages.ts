@@ -7,6 +7,7 @@ import {
   advancePage,
   beginDiscovery,
   beginPage,
+  CORRUPT_SHARE,
   changeRoom,
   chooseFormat,
   countHandOver,
@@ -132,7 +133,7 @@ async function readHead({ body, proven, address }: HandedOver) {
 }
 
 /** Keeps the index and the store in step: one change of a file after the other. */
-function openFiles({ store, log }: Pick<PagesParts, 'store' | 'log'>, { entries, counts, ...index }: Index) {
+function openFiles({ store, limits, log }: PagesParts, { entries, counts, ...index }: Index) {
   let placing: Promise<unknown> = Promise.resolve();
   function inOrder(work: () => Promise<void>): Promise<void> {
     const placed = placing.then(work);
@@ -144,7 +145,7 @@ function openFiles({ store, log }: Pick<PagesParts, 'store' | 'log'>, { entries,
   async function giveUp(key: string, error: Error): Promise<void> {
     counts.corrupt_total++;
     const isCorrupt = error instanceof CorruptPage;
-    const path = isCorrupt ? await store.setAside(key) : `${key}.page`;
+    const path = isCorrupt ? await store.setAside(key, limits.maxBytes * CORRUPT_SHARE) : `${key}.page`;
     const advice = isCorrupt ? 'its numbers are lost, delete it' : 'mend it and start again, or delete it';
     log({ id: 'keptPageCorrupt', fields: { problem: `${path}: ${error.message}; ${advice}` } });
   }

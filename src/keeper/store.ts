@@ -16,6 +16,8 @@ const FOOTER_BYTES = 32 + LENGTH_BYTES + FORMAT.length;
 /** More than a line may have; most files are read at once. */
 const PIECE_BYTES = 64 * 1024;
 const SUFFIX = '.page';
+/** What a file is called that cannot be read back. */
+const CORRUPT_SUFFIX = '.corrupt';
 
 /** A hand-over that is kept. */
 export type Kept = HandOver & { readonly takenAtSeconds: number };
@@ -96,10 +98,19 @@ export async function openStore(folder: string, isCheck = false) {
         throw error;
       }
     },
-    /** Gives a page a name under which it is not read back. @throws what the file system throws */
-    async setAside(key: string): Promise<string> {
-      const path = `${pagePath(key)}.corrupt`;
-      if (!isCheck) await rename(pagePath(key), path);
+    /**
+     * Gives a page a name under which it is not read back, and deletes what has such names beyond that size.
+     * @throws what the file system throws
+     */
+    async setAside(key: string, maxBytes: number): Promise<string> {
+      const path = pagePath(key) + CORRUPT_SUFFIX;
+      if (isCheck) return path;
+      await rename(pagePath(key), path);
+      let { size: sizeBytes } = await stat(path);
+      for (const other of (await list(CORRUPT_SUFFIX)).map((name) => join(folder, name))) {
+        if (other !== path) sizeBytes += (await stat(other)).size;
+        if (other !== path && sizeBytes > maxBytes) await unlink(other);
+      }
       return path;
     },
     /** Forgets a page. Never rejects: what stays is read back at the next start. */

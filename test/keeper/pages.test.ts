@@ -194,6 +194,23 @@ test('a page that cannot be read back is kept aside, unless its pod hands over a
   );
 });
 
+test('what cannot be read back is kept aside, within a sixteenth of the bytes', async () => {
+  const kept = await openKept();
+  const large = Array.from({ length: 70_000 }, (_, index) => `a${index} ${Math.random()}\n`).join('');
+  for (const name of ['a', 'b', 'c']) await kept.handOver(name, large);
+  const sizeBytes = Number(kept.pages.count().bytes) / 3;
+  assert.ok(sizeBytes < 1_000_000 && sizeBytes * 2 > 1_000_000, `${sizeBytes}: one fits, two do not`);
+  const list = () => readdirSync(kept.folder).filter((name) => name.endsWith('.corrupt'));
+  for (const key of kept.keys()) {
+    await using handle = await open(join(kept.folder, `${key}.page`), 'r+');
+    await handle.write('x', 100);
+    await assert.rejects(kept.read(key), /the checksum of its page is wrong/);
+    assert.deepEqual(list(), [`${key}.page.corrupt`], 'the newest');
+  }
+  assert.equal(kept.pages.count().corrupt_total, 3);
+  assert.equal(kept.pages.count().bytes, 0);
+});
+
 test('a check changes nothing in the folder of a keeper that is at work', async () => {
   const kept = await openKept();
   await kept.handOver();

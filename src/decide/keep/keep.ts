@@ -129,6 +129,8 @@ const HEADS_MAX_BYTES = 16 * 1024 * 1024;
 const UNPACKED_FACTOR = 16;
 /** No namespace may take more than this part of the room from the others. */
 const NAMESPACE_SHARE = 0.5;
+/** Files that cannot be read back are kept for a person, within this part of the room. */
+export const CORRUPT_SHARE = 1 / 16;
 /** Hand-overs of a namespace: so many at once, and so many a second after that. */
 const BURST_COUNT = 1_200;
 const PER_SECOND = 20;
@@ -164,7 +166,7 @@ export function judgeRoom(
 ): Refusal | null {
   const most: Taken = {
     pagesCount: maxPages,
-    sizeBytes: maxBytes,
+    sizeBytes: maxBytes * (1 - CORRUPT_SHARE),
     plainBytes: maxBytes * UNPACKED_FACTOR,
     headBytes: HEADS_MAX_BYTES,
   };
