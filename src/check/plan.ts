@@ -99,7 +99,7 @@ function describeFront({ front, metricsUrl, locust, hooksPath }: Config): Lines 
     isPushed
       ? `${ITEM}/metrics: what is pushed to ${metricsUrl.host}; deleted series stay until they are scraped`
       : `${ITEM}${paths}: ${redactHref(metricsUrl)}${files}; once main is gone, its last whole answer`,
-    hooksPath !== null && `${TEXT}First it writes ${hooksPath}/python/sitecustomize.py, for main's PYTHONPATH.`,
+    hooksPath !== null && `${TEXT}First it writes the hook to ${hooksPath}/python, for main's PYTHONPATH.`,
     `${TEXT}Prometheus and other scrapers count; curl, browsers and probes are answered but don't.`,
   ];
 }

@@ -10,10 +10,10 @@ import { prepareWriting } from '../base/thread-call.ts';
  * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown");
  * 3.11.7 and 3.13.0 do not.
  */
-const SITECUSTOMIZE = String.raw`"""The hook of lastscrape: has it read this program's metrics once more, as the program's very last act.
+const HOOK = String.raw`"""The hook of lastscrape: has it read this program's metrics once more, as the program's very last act.
 
 Python's site loads it, because its folder is in PYTHONPATH. For Python 3.6 and later. It prints nothing, raises
-nothing, changes no exit code, and gives way to the sitecustomize that the image has of its own.
+nothing, changes no exit code, and gives way to the module of its name that the image has of its own.
 """
 import atexit
 import os
@@ -90,22 +90,23 @@ try:
 except (OSError, ValueError):
     pass
 sys.path[:] = [each for each in sys.path if os.path.abspath(each) not in ADDED] + NAMED
-del sys.modules[__name__]
-import sitecustomize
+# In one expression: Python 2 empties a module that is gone.
+__import__(sys.modules.pop(__name__).__name__)
 `;
 
 /** Main waits as long for `--ready`. With 1 s two of 20 programs had no hook on a busy node. */
 const WRITE_TIMEOUT_MS = 5_000;
 
-/** Writes `python/sitecustomize.py`, whole or not at all. Why it could not, or null; never rejects. */
+/**
+ * Writes `python/sitecustomize.py`, and the same as usercustomize.py, which Python gets to only where another
+ * sitecustomize is first: each whole or not at all. Why it could not, or null; never rejects.
+ */
 export async function writeHooks(folder: string, pid: number): Promise<string | null> {
   const path = join(folder, 'python/sitecustomize.py');
-  // Not recursive: Node 24.21.0 does not return from that in a folder that takes no other, such as /proc.
-  const make = (each: string) => mkdir(each).catch(() => {});
   const work = async () => {
-    await make(folder);
-    await make(dirname(path));
-    await replaceFile(path, SITECUSTOMIZE, pid);
+    // Not recursive: Node 24.21.0 does not return from that in a folder that takes no other, such as /proc.
+    for (const each of [folder, dirname(path)]) await mkdir(each).catch(() => {});
+    for (const each of [join(dirname(path), 'usercustomize.py'), path]) await replaceFile(each, HOOK, pid);
   };
   const write = prepareWriting(path, work, WRITE_TIMEOUT_MS);
   return (await write()).problem;

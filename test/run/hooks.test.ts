@@ -56,8 +56,9 @@ type Play = {
   /** Of hooked.py. Default: return. */
   readonly ending?: string;
   readonly options?: readonly string[];
-  /** In PYTHONPATH, behind the hook and before the packages. */
+  /** In PYTHONPATH, behind the hook and before the packages; `first`: before the hook. */
   readonly own?: string;
+  readonly first?: string;
   /** What answers POST /-/snapshot. Default: one that reads both pages. */
   readonly front?: 'hanging' | 'absent';
   readonly isHooked: boolean;
@@ -66,7 +67,7 @@ type Play = {
 /** Runs hooked.py with the hook or without. */
 async function play(
   { path, version }: Python,
-  { ending = 'return', options = [], own, front, isHooked }: Play,
+  { ending = 'return', options = [], own = '', first = '', front, isHooked }: Play,
 ): Promise<Ended> {
   const ports = [await findFreePort(), await findFreePort()];
   const snapshots: string[] = [];
@@ -89,7 +90,7 @@ async function play(
     name: `${path} ${ending}`,
     command: [path, '-W', 'ignore', ...options, PROGRAM, ending, ...ports.map(String)],
     env: {
-      PYTHONPATH: [...(isHooked ? [hook] : []), ...(own === undefined ? [] : [own]), packages].join(delimiter),
+      PYTHONPATH: [first, isHooked ? hook : '', own, packages].filter(Boolean).join(delimiter),
       LASTSCRAPE_SNAPSHOT_URL: `http://localhost:${port}/-/snapshot`,
     },
     cwd: folder,
@@ -107,11 +108,11 @@ async function compare(python: Python, row: Omit<Play, 'isHooked'>): Promise<rea
   return hooked.snapshots;
 }
 
-/** Makes a folder with a sitecustomize of the image's own. */
-function makeOwn(name: string, code: string): string {
+/** Makes a folder with a sitecustomize of the image's own, or another module. */
+function makeOwn(name: string, code: string, module = 'sitecustomize'): string {
   const own = join(folder, name);
   mkdirSync(own);
-  writeFileSync(join(own, 'sitecustomize.py'), code);
+  writeFileSync(join(own, `${module}.py`), code);
   return own;
 }
 
@@ -119,11 +120,14 @@ const OWN = makeOwn(
   'own',
   'import atexit, sys\nprint("own", __file__, sys.path)\natexit.register(print, "own at exit")\n',
 );
+const USER = makeOwn('user', 'print("user", __file__)\n', 'usercustomize');
 const LAST = ['POST /-/snapshot 1000000,1000000'];
 /** What is played, and the calls that come of it. */
 const ROWS: readonly (readonly [row: Omit<Play, 'isHooked'>, snapshots: readonly string[]])[] = [
   ...['return', 'exit', 'raise', 'sigint', 'fork', 'child'].map((ending) => [{ ending }, LAST] as const),
   [{ own: OWN }, LAST],
+  [{ own: USER }, LAST],
+  [{ first: makeOwn('first', 'print("first")\n'), own: USER }, LAST],
   [{ own: makeOwn('failing', 'raise ValueError("own")\n') }, LAST],
   [{ own: makeOwn('missing', 'import no_such_module\n') }, LAST],
   [{ front: 'absent' }, []],
@@ -205,12 +209,8 @@ describe('the hook of Python', { skip }, () => {
   });
 
   test('needs no more than Python 3.6', () => {
-    execFileSync(frontProgram('vermin'), [
-      '--target=3.6-',
-      '--violations',
-      '--no-tips',
-      join(hook, 'sitecustomize.py'),
-    ]);
+    const options = ['--target=3.6-', '--violations', '--no-tips'];
+    execFileSync(frontProgram('vermin'), [...options, join(hook, 'sitecustomize.py')]);
   });
 });
 
