@@ -3,16 +3,10 @@ import { test } from 'node:test';
 import { listOddSettings, ODD_SETTINGS, type OddSetting } from '../../src/check/setting-warnings.ts';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import { readValid, toEnvironment } from '../config/read-config.ts';
+import { ANSWERED, answer, REFUSED } from '../decide/phases.ts';
 
-const TOTALS = { requests: null, failures: null, users: null };
-const REFUSED: ExporterObservation = { kind: 'refused' };
 const FAILED: ExporterObservation = { kind: 'failed', why: 'HTTP 404', mayCount: false };
-const COUNTING: ExporterObservation = {
-  kind: 'answered',
-  scrapes: { finishedCount: 1, inFlightCount: 1 },
-  totals: TOTALS,
-};
-const NOT_COUNTING: ExporterObservation = { kind: 'answered', scrapes: null, totals: TOTALS };
+const COUNTING = answer(1);
 
 /** Settings without their prefix, separated by `; `; the rules that find them odd; what the exporter showed. */
 const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservation?])[] = [
@@ -49,11 +43,11 @@ const TABLE: readonly (readonly [string, readonly OddSetting[], ExporterObservat
   ['QUIT=none', []],
   ['DONE_WHEN=port:1; SCRAPES=0', [], REFUSED],
   ['DONE_WHEN=port:1', [], COUNTING],
-  ['', ['holdWithoutCounter'], NOT_COUNTING],
-  ['SCRAPES=0', [], NOT_COUNTING],
+  ['', ['holdWithoutCounter'], ANSWERED],
+  ['SCRAPES=0', [], ANSWERED],
   ['FRONT=9469', []],
   ['FRONT=9469', [], REFUSED],
-  ['FRONT=9469', [], NOT_COUNTING],
+  ['FRONT=9469', [], ANSWERED],
   ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000/metrics', [], REFUSED],
   ['FRONT=9469; DONE_WHEN=port:1; METRICS_URL=http://localhost:8000', ['metricsUrlWithoutPath']],
   ['FRONT=9469; DONE_WHEN=port:8000; METRICS_URL=http://localhost:8000/metrics', []],

@@ -5,7 +5,7 @@ import { buildPolicy, type Config, listVariables, readConfig, readFallbackConfig
 import { formatDuration } from '../../src/config/values.ts';
 import { KINDS } from '../../src/main.ts';
 import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition-kind.ts';
-import { DEFAULT_LIMITS } from '../decide/limits.ts';
+import { DEFAULT_LIMITS } from '../decide/phases.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import { PROGRAM, readProblems, readValid } from './read-config.ts';
 import { COMMAS, HTTP_URL, KEEPER_URL, MESSAGE, PERCENT, QUIT_URL, TOMBSTONE, WRONG } from './wrong-values.ts';

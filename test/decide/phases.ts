@@ -1,10 +1,20 @@
-// A policy and phases to start from: a test spreads one and overrides what it is about.
+// Limits, a policy, phases and observations to start from: a test spreads one and overrides what it is about.
 
 import assert from 'node:assert/strict';
-import type { Policy } from '../../src/decide/model.ts';
+import type { ConditionObservation, ExporterObservation, Limits, Observation, Policy } from '../../src/decide/model.ts';
 import { beginCount } from '../../src/decide/run/scrape-count.ts';
 import type { Holding, Quitting, Running, State } from '../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
+
+/** What the configuration gives when no variable is set (README, "Configuration"); a test spreads it and overrides its own. */
+export const DEFAULT_LIMITS: Limits = {
+  scrapesWantedCount: 1,
+  ttlMs: 90_000,
+  settleMs: 3_000,
+  startTimeoutMs: 600_000,
+  runTimeoutMs: 0,
+  terminationGraceMs: 25_000,
+  pollMs: 1_000,
+};
 
 /** One condition that is no metric, and nothing to quit. */
 export const POLICY: Policy = {
@@ -43,6 +53,28 @@ export const QUITTING: Quitting = {
   reports: [],
   target: null,
 };
+
+export const ALIVE = { kind: 'alive', seen: 'alive' } as const;
+export const DONE = { kind: 'done', seen: 'done', provesWasAlive: false } as const;
+export const UNKNOWN = { kind: 'unknown', why: 'unknown' } as const;
+export const NOT_ASKED: ExporterObservation = { kind: 'none' };
+export const REFUSED: ExporterObservation = { kind: 'refused' };
+export const NO_TOTALS = { requests: null, failures: null, users: null };
+/** An exporter without promhttp's counters. */
+export const ANSWERED = { kind: 'answered', scrapes: null, totals: NO_TOTALS } as const;
+
+/** An exporter that counted this many scrapes. */
+export function answer(finishedCount: number, inFlightCount = 1): ExporterObservation {
+  return { ...ANSWERED, scrapes: { finishedCount, inFlightCount } };
+}
+
+/** An observation that began at 0, or when it ended. */
+export function observe(
+  conditions: readonly ConditionObservation[],
+  rest: Partial<Omit<Observation, 'conditions'>> = {},
+): Observation {
+  return { startedAtMs: 0, readAtMs: 0, atMs: 0, allowedMs: 1_000, exporter: NOT_ASKED, ...rest, conditions };
+}
 
 /** The phase of a run that came to quitting. */
 export function readQuitting({ phase }: State): Quitting {

@@ -12,6 +12,7 @@ import {
   NO_NUMBERS,
   UNSEEN,
 } from '../../src/decide/verdict.ts';
+import { ANSWERED, answer, NOT_ASKED, REFUSED } from './phases.ts';
 
 const NONE: ThresholdReading = { kind: 'none' };
 const of = (value: number): ThresholdReading => ({ kind: 'value', value });
@@ -96,11 +97,10 @@ test('findAlwaysZero() finds what was never anything else, but for what counts f
 type Step = 'living' | 'ended' | 'refused' | 'failed' | number | null;
 
 function readStep(step: Step): ExporterObservation {
-  if (step === 'refused') return { kind: 'refused' };
+  if (step === 'refused') return REFUSED;
   if (step === 'failed') return { kind: 'failed', why: 'timed out', mayCount: true };
-  if (typeof step === 'string') return { kind: 'none' };
-  const scrapes = step === null ? null : { finishedCount: step, inFlightCount: 1 };
-  return { kind: 'answered', scrapes, totals: { requests: null, failures: null, users: null } };
+  if (typeof step === 'string') return NOT_ASKED;
+  return step === null ? ANSWERED : answer(step);
 }
 
 const CONTINUITY: readonly (readonly [what: string, steps: readonly Step[], isLost: boolean])[] = [

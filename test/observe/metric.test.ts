@@ -3,13 +3,8 @@ import { test } from 'node:test';
 import type { ExporterObservation } from '../../src/decide/model.ts';
 import type { Reading } from '../../src/exposition/exposition.ts';
 import { metricKind } from '../../src/observe/metric.ts';
+import { ANSWERED } from '../decide/phases.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
-
-const ANSWERED: ExporterObservation = {
-  kind: 'answered',
-  scrapes: null,
-  totals: { requests: null, failures: null, users: null },
-};
 
 async function observe(reading: Reading, hasRequests: boolean, observation: ExporterObservation = ANSWERED) {
   const parsed = metricKind.read('locust_up', CONTEXT);

@@ -5,11 +5,10 @@ import { READ_TIMEOUT_MS } from '../../src/decide/serve/reads.ts';
 import type { Condition, ExporterReading, ObserveContext } from '../../src/observe/condition-kind.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 import { beginObservation, CONDITION_TIMEOUT_MS, type Sources } from '../../src/observe/observation.ts';
+import { ALIVE, DONE } from '../decide/phases.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const UNLIMITED = { readByMs: null };
-const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
-const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };
 
 function condition(text: string, observe: (context: ObserveContext) => Promise<ConditionObservation>): Condition {
   return { text, metricName: text.startsWith('metric') ? 'up' : null, observe };

@@ -11,7 +11,7 @@ import type { Condition, ExporterReading } from '../../src/observe/condition-kin
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target-kind.ts';
 import { type LoopParts, NO_RECEIVERS, runLoop } from '../../src/run/loop.ts';
-import { DEFAULT_LIMITS } from '../decide/limits.ts';
+import { ALIVE, ANSWERED, DEFAULT_LIMITS, DONE, REFUSED } from '../decide/phases.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const LIMITS: Limits = {
@@ -21,8 +21,6 @@ const LIMITS: Limits = {
   startTimeoutMs: 60_000,
   terminationGraceMs: 5_000,
 };
-const ALIVE: ConditionObservation = { kind: 'alive', seen: 'port open' };
-const DONE: ConditionObservation = { kind: 'done', seen: 'port refused', provesWasAlive: false };
 
 /** A front with a snapshot, and no answer on its way. */
 const SEEN: FrontObservation = { answeredAtMs: 0, inFlightCount: 0 };
@@ -150,8 +148,7 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
     endsAtMs: 5_000,
     targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
     hasTombstone: true,
-    read: async () =>
-      reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
+    read: async () => reading(ANSWERED),
   });
   const state = await run();
   const targets = readReports(state);
@@ -163,8 +160,7 @@ test('runLoop() watches, holds for the TTL, quits, and leaves no timer behind', 
 test('runLoop() reports a hold again when a signal comes in it: the report then says what the pod may lack', async () => {
   const { clock, progress, signal, run } = world({
     endsAtMs: 5_000,
-    read: async () =>
-      reading({ kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } }),
+    read: async () => reading(ANSWERED),
   });
   clock.after(12_000, signal);
   await run();
@@ -182,7 +178,7 @@ test('runLoop() never has two looks in flight', async () => {
       most = Math.max(most, inFlight);
       await new Promise<void>((resolve) => slow.clock.after(2_000, resolve));
       inFlight--;
-      return reading({ kind: 'refused' });
+      return reading(REFUSED);
     },
   });
   await slow.run();
@@ -195,7 +191,7 @@ test('runLoop() ends a read that hangs at the TTL', async () => {
     endsAtMs: 500,
     read: (signal) => {
       reads++;
-      if (reads < 6) return Promise.resolve(reading({ kind: 'refused' }));
+      if (reads < 6) return Promise.resolve(reading(REFUSED));
       return readUntilAborted(signal);
     },
   });
@@ -215,7 +211,7 @@ test('runLoop() gives the read 1 s at most after a signal, and probes the port',
       }),
     ],
     read: async (signal) => {
-      if (interrupted.clock.nowMs() > 0) return reading({ kind: 'refused' });
+      if (interrupted.clock.nowMs() > 0) return reading(REFUSED);
       interrupted.clock.after(700, () => interrupted.signal());
       return readUntilAborted(signal);
     },
@@ -353,7 +349,7 @@ function frontWorld(script: Script = {}) {
   const front = buildFront(() => watched.clock.nowMs());
   const watched: ReturnType<typeof world> = world({
     endsAtMs: 5_000,
-    read: async () => reading({ kind: 'refused' }),
+    read: async () => reading(REFUSED),
     ...script,
     front: front.front,
     limits: { scrapesWantedCount: 1, ...script.limits },
@@ -387,7 +383,7 @@ test('runLoop() goes on with its pause after a scrape that ends nothing', async 
     limits: { scrapesWantedCount: 3 },
     read: async () => {
       observedAtMs.push(clock.nowMs());
-      return reading({ kind: 'refused' });
+      return reading(REFUSED);
     },
   });
   clock.after(1_300, scrape);
@@ -431,7 +427,7 @@ test('runLoop() passes on a scrape that came during an observation before the ob
   const slow = frontWorld({
     read: async () => {
       if (slow.clock.nowMs() > 7_000) await new Promise<void>((resolve) => slow.clock.after(400, resolve));
-      return reading({ kind: 'refused' });
+      return reading(REFUSED);
     },
   });
   slow.clock.after(7_600, slow.scrape);
@@ -452,8 +448,7 @@ test('runLoop() informs the front at once of a signal that is the end of main, i
   const hanging = frontWorld({
     conditions: [signal],
     limits: { terminationGraceMs: 5_000 },
-    read: async (aborted) =>
-      hanging.clock.nowMs() >= 3_400 ? reading({ kind: 'refused' }) : readUntilAborted(aborted),
+    read: async (aborted) => (hanging.clock.nowMs() >= 3_400 ? reading(REFUSED) : readUntilAborted(aborted)),
   });
   hanging.clock.after(3_400, () => {
     hanging.signal();

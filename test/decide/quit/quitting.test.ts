@@ -12,8 +12,7 @@ import {
 } from '../../../src/decide/quit/quitting.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import type { QuitEnd, QuitEvent } from '../../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
-import { POLICY, QUITTING, readQuitting } from '../phases.ts';
+import { DEFAULT_LIMITS, POLICY, QUITTING, readQuitting } from '../phases.ts';
 
 const ENVOY: Policy = {
   ...POLICY,

@@ -15,8 +15,7 @@ import { initialState } from '../../../src/decide/run/facts.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../../src/decide/serve/scrapers.ts';
 import type { Holding, Phase, PushReport, Quitting, State, TargetReport } from '../../../src/decide/state.ts';
 import { UNSEEN } from '../../../src/decide/verdict.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
-import { HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
+import { DEFAULT_LIMITS, HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };

@@ -2,43 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConditionObservation, ExporterObservation, Observation, Policy } from '../../../src/decide/model.ts';
+import type { ConditionObservation, Observation, Policy } from '../../../src/decide/model.ts';
 import { advanceSeries, beginSeries, judgeObservation } from '../../../src/decide/run/evidence.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import { EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
 import type { Facts } from '../../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
+import { ALIVE, answer, DONE, NOT_ASKED, observe, POLICY, REFUSED, UNKNOWN } from '../phases.ts';
 
 const { facts: FACTS } = initialState(0);
-const POLICY: Policy = {
-  front: null,
-  limits: DEFAULT_LIMITS,
-  conditions: [{ isMetric: true }, { isMetric: false }],
-  targets: [],
-  quitTimeoutMs: 30_000,
-  isDryRun: false,
-};
-const REFUSED: ExporterObservation = { kind: 'refused' };
-const NONE: ExporterObservation = { kind: 'none' };
-const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
-const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };
-const UNKNOWN: ConditionObservation = { kind: 'unknown', why: 'unknown' };
+const METRIC_AND_PORT: Policy = { ...POLICY, conditions: [{ isMetric: true }, { isMetric: false }] };
 const NOT_STARTED: ConditionObservation = { kind: 'notStarted', why: 'not started' };
 
-function observe(
-  conditions: readonly ConditionObservation[],
-  rest: Partial<Omit<Observation, 'conditions'>> = {},
-): Observation {
-  return { startedAtMs: 0, readAtMs: 0, atMs: 0, allowedMs: 1_000, exporter: NONE, ...rest, conditions };
-}
-
-function answer(finishedCount: number): ExporterObservation {
-  const totals = { requests: null, failures: null, users: null };
-  return { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals };
-}
-
 function judge(observation: Observation, facts: Partial<Facts> = {}) {
-  return judgeObservation(observation, { ...FACTS, ...facts }, POLICY);
+  return judgeObservation(observation, { ...FACTS, ...facts }, METRIC_AND_PORT);
 }
 
 test('judgeObservation() takes what took 2 s longer than it could for a process that stood still, which saw no end', () => {
@@ -69,7 +45,7 @@ const NOT_ALIVE: readonly (readonly [readonly ConditionObservation[], boolean, b
 for (const [conditions, isRefused, isNotAlive] of NOT_ALIVE) {
   const kinds = conditions.map(({ kind }) => kind).join(' and ');
   test(`judgeObservation() takes ${kinds}, exporter ${isRefused ? 'refused' : 'not asked'}, for ${isNotAlive ? 'not alive' : 'perhaps alive'}`, () => {
-    const evidence = judge(observe(conditions, { exporter: isRefused ? REFUSED : NONE }));
+    const evidence = judge(observe(conditions, { exporter: isRefused ? REFUSED : NOT_ASKED }));
     assert.equal(evidence.isNotAlive, isNotAlive);
   });
 }

@@ -16,7 +16,7 @@ import { IN_FLIGHT_WAIT_MS } from '../../../src/decide/run/pace.ts';
 import { step } from '../../../src/decide/run/step.ts';
 import { WITHOUT_METRIC_AFTER_MS } from '../../../src/decide/run/watch.ts';
 import type { Decision, Reason, State, WatchState } from '../../../src/decide/state.ts';
-import { readQuitting } from '../phases.ts';
+import { ALIVE, ANSWERED, answer, POLICY, REFUSED, readQuitting, UNKNOWN } from '../phases.ts';
 import { createKeyWriter } from '../situation-key.ts';
 
 const LIMITS: Limits = {
@@ -31,14 +31,7 @@ const LIMITS: Limits = {
 
 /** Nobody is to be quit: what is checked is when, and why. */
 function policyWith(limits: Limits, ...isMetric: readonly boolean[]): Policy {
-  return {
-    limits,
-    conditions: isMetric.map((each) => ({ isMetric: each })),
-    targets: [],
-    quitTimeoutMs: 30_000,
-    isDryRun: false,
-    front: null,
-  };
+  return { ...POLICY, limits, conditions: isMetric.map((each) => ({ isMetric: each })) };
 }
 
 /** Memory that no decision but a warning reads, where the exporter shows no counters. */
@@ -68,15 +61,7 @@ const NOT_COUNTING = [
 
 // It never quits, and never holds, while main is not proven done, but for the reasons that it names.
 
-const ANSWERED: ExporterObservation = {
-  kind: 'answered',
-  scrapes: null,
-  totals: { requests: null, failures: null, users: null },
-};
-const REFUSED: ExporterObservation = { kind: 'refused' };
 const FAILED: ExporterObservation = { kind: 'failed', why: '', mayCount: true };
-const ALIVE: ConditionObservation = { kind: 'alive', seen: '' };
-const UNKNOWN: ConditionObservation = { kind: 'unknown', why: '' };
 const done = (provesWasAlive: boolean, provesNeverRan = false): ConditionObservation => ({
   kind: 'done',
   seen: '',
@@ -564,18 +549,11 @@ function answered(before: World, after: World, startedAtMs: number, atMs: number
     readAtMs: atMs,
     atMs,
     allowedMs: 25_000,
-    exporter: {
-      kind: 'answered',
-      scrapes: { finishedCount: before.counter, inFlightCount },
-      totals: { requests: null, failures: null, users: null },
-    },
-    conditions: [
-      after.isEnded ? { kind: 'done', seen: '', provesWasAlive: true } : { kind: 'alive', seen: '' },
-      showPort(after),
-    ],
+    exporter: answer(before.counter, inFlightCount),
+    conditions: [after.isEnded ? done(true) : ALIVE, showPort(after)],
   };
 }
 
 function showPort({ isEnded }: World): ConditionObservation {
-  return isEnded ? { kind: 'done', seen: '', provesWasAlive: false } : { kind: 'alive', seen: '' };
+  return isEnded ? done(false) : ALIVE;
 }

@@ -6,7 +6,6 @@ import type {
   ConditionObservation,
   ExporterObservation,
   FrontObservation,
-  Observation,
   ThresholdReading,
 } from '../../../src/decide/model.ts';
 import { judgeObservation } from '../../../src/decide/run/evidence.ts';
@@ -14,37 +13,30 @@ import { advanceFacts, advanceNumbers, initialState } from '../../../src/decide/
 import { beginSource, observeSource, takeAnswer, takeView } from '../../../src/decide/serve/serve.ts';
 import type { Facts, Phase, State } from '../../../src/decide/state.ts';
 import { type JudgedNumbers, NO_NUMBERS, UNSEEN } from '../../../src/decide/verdict.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
-import { HOLDING, RUNNING } from '../phases.ts';
+import {
+  ALIVE,
+  ANSWERED,
+  answer,
+  DONE,
+  HOLDING,
+  NOT_ASKED,
+  observe,
+  POLICY,
+  REFUSED,
+  RUNNING,
+  UNKNOWN,
+} from '../phases.ts';
 
-const ALIVE: ConditionObservation = { kind: 'alive', seen: 'alive' };
-const DONE: ConditionObservation = { kind: 'done', seen: 'done', provesWasAlive: false };
-const UNKNOWN: ConditionObservation = { kind: 'unknown', why: 'unknown' };
 const BLIND: ConditionObservation = { kind: 'blind', why: 'blind' };
 const NOT_OBSERVED: ConditionObservation = { kind: 'notObserved' };
-const NOT_ASKED: ExporterObservation = { kind: 'none' };
 
 /** The facts after these observations, 1 s apart, each of the exporter and all conditions; the first condition is a metric. */
 function remember(...shown: readonly (readonly [ExporterObservation, ...ConditionObservation[]])[]): Facts {
   let { facts } = initialState(0);
   for (const [index, [exporter, ...conditions]] of shown.entries()) {
     const atMs = 1_000 * (index + 1);
-    const observation: Observation = {
-      startedAtMs: atMs,
-      readAtMs: atMs,
-      atMs,
-      allowedMs: 1_000,
-      exporter,
-      conditions,
-    };
-    const policy = {
-      limits: DEFAULT_LIMITS,
-      conditions: conditions.map((_, each) => ({ isMetric: each === 0 })),
-      targets: [],
-      quitTimeoutMs: 30_000,
-      isDryRun: false,
-      front: null,
-    };
+    const observation = observe(conditions, { startedAtMs: atMs, readAtMs: atMs, atMs, exporter });
+    const policy = { ...POLICY, conditions: conditions.map((_, each) => ({ isMetric: each === 0 })) };
     facts = advanceFacts(facts, observation, judgeObservation(observation, facts, policy));
   }
   return facts;
@@ -59,11 +51,11 @@ test('advanceFacts() is blind while some condition of those that were asked is',
 });
 
 test('advanceFacts() keeps of each total the newest that was shown, 0 among them', () => {
-  const answer = (requests: number | null): ExporterObservation => {
-    return { kind: 'answered', scrapes: null, totals: { requests, failures: requests, users: requests } };
-  };
-  assert.deepEqual(remember([answer(10)], [answer(null)], [{ kind: 'refused' }]).totals.requests, 10);
-  assert.deepEqual(remember([answer(10)], [answer(0)]).totals, { requests: 0, failures: 0, users: 0 });
+  const total = (requests: number | null): readonly [ExporterObservation] => [
+    { ...ANSWERED, totals: { requests, failures: requests, users: requests } },
+  ];
+  assert.deepEqual(remember(total(10), total(null), [REFUSED]).totals.requests, 10);
+  assert.deepEqual(remember(total(10), total(0)).totals, { requests: 0, failures: 0, users: 0 });
 });
 
 test('advanceFacts() remembers of each condition the newest answer that showed it done', () => {
@@ -102,23 +94,14 @@ function advance({ exporter = NOT_ASKED, front, phase, facts = KNOWN_ALIVE, evid
   const state = initialState(0);
   const continuity = { ...UNSEEN, finishedCount: 5, hasAnswered: true };
   const numbers = { ...NO_NUMBERS, readings: [HELD], wereNonZero: [true], continuity };
-  const observation: Observation = {
-    startedAtMs: 0,
-    readAtMs: 0,
-    atMs: 0,
-    allowedMs: 0,
-    exporter,
-    conditions: [],
-    ...(front && { front }),
-  };
+  const observation = observe([], { exporter, ...(front && { front }) });
   const judged = { isAlive: false, isDone: false, areOthersDone: false, isStalled: false, ...evidence };
   const now = { facts: { ...state.facts, numbers, ...facts }, phase: phase ?? state.phase };
   return advanceNumbers(now, observation, judged);
 }
 
 function show(reading: ThresholdReading, finishedCount = 5): ExporterObservation {
-  const totals = { requests: null, failures: null, users: null };
-  return { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals, thresholds: [reading] };
+  return { ...answer(finishedCount), thresholds: [reading] } as ExporterObservation;
 }
 
 const ENDED = { isDone: true, areOthersDone: true };
@@ -131,11 +114,11 @@ test('advanceNumbers() keeps what it has where nothing is judged, or a front has
 });
 
 test('advanceNumbers() takes nothing more once the exporter refused after main ended, until main is alive again', () => {
-  const refused = advance({ exporter: { kind: 'refused' }, evidence: OTHERS_DONE });
+  const refused = advance({ exporter: REFUSED, evidence: OTHERS_DONE });
   const facts = { ...KNOWN_ALIVE, numbers: refused };
   assert.deepEqual(advance({ exporter: show(of(0)), facts, evidence: ENDED }).readings, [HELD]);
   assert.deepEqual(advance({ exporter: show(of(0)), facts, evidence: { isAlive: true } }).readings, [of(0)]);
-  const stalled = advance({ exporter: { kind: 'refused' }, evidence: { ...OTHERS_DONE, isStalled: true } });
+  const stalled = advance({ exporter: REFUSED, evidence: { ...OTHERS_DONE, isStalled: true } });
   assert.equal(stalled.continuity.isLost, false, 'what was seen may be long past');
 });
 

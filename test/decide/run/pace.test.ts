@@ -6,28 +6,16 @@ import type { Limits, Observation } from '../../../src/decide/model.ts';
 import { beginSeries } from '../../../src/decide/run/evidence.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import { findRunEnd, LAST_READ_MS, needsLastRead, nextObserve } from '../../../src/decide/run/pace.ts';
-import { beginCount, EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
+import { EMPTY_HISTORY } from '../../../src/decide/run/scrape-count.ts';
 import { NO_SCRAPERS } from '../../../src/decide/serve/scrapers.ts';
-import type { Facts, Holding, Running, WatchPhase } from '../../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
-import { HOLDING, POLICY } from '../phases.ts';
+import type { Facts, Holding, WatchPhase } from '../../../src/decide/state.ts';
+import { DEFAULT_LIMITS, HOLDING, observe as observeAll, POLICY, RUNNING } from '../phases.ts';
 
-const RUNNING: Running = { kind: 'running', done: null, others: null, goneSinceMs: null };
-
-function observe(startedAtMs: number, atMs = startedAtMs): Observation {
-  return { startedAtMs, readAtMs: atMs, atMs, allowedMs: 25_000, exporter: { kind: 'none' }, conditions: [] };
-}
+const observe = (startedAtMs: number, atMs = startedAtMs) => observeAll([], { startedAtMs, readAtMs: atMs, atMs });
 
 function findNext(phase: WatchPhase, observation: Observation, rest: Partial<Facts & Limits> = {}): number {
   const { facts } = initialState(0);
-  const policy = {
-    limits: { ...DEFAULT_LIMITS, ...rest },
-    conditions: [],
-    targets: [],
-    quitTimeoutMs: 30_000,
-    isDryRun: false,
-    front: null,
-  };
+  const policy = { ...POLICY, limits: { ...DEFAULT_LIMITS, ...rest }, conditions: [] };
   return nextObserve({ facts: { ...facts, ...rest }, phase }, { kind: 'observed', observation }, policy).atMs;
 }
 
@@ -54,16 +42,7 @@ test('nextObserve() comes when the settle time ends, not up to one pace later', 
 });
 
 test('nextObserve() comes at the TTL, and once the hold could end when the wait for answers is over', () => {
-  const holding: Holding = {
-    kind: 'holding',
-    mainEndedAtMs: 10_000,
-    because: 'settled',
-    count: beginCount(0),
-    isExporterRestarted: false,
-    hasAnswered: false,
-    goneSinceMs: null,
-    scrapedAtMs: null,
-  };
+  const holding: Holding = { ...HOLDING, mainEndedAtMs: 10_000, hasAnswered: false };
   const limits = { ttlMs: 20_000 };
   assert.equal(findNext(holding, observe(29_700), limits), 30_000);
   assert.equal(findNext(holding, observe(30_000), limits), 30_000, 'the process stood still over the TTL');
@@ -123,5 +102,3 @@ test('nextObserve() reads once more, at once, at the signal and at an end that i
   assert.deepEqual(kept, [103_000, 103_000], 'what is kept is shown meanwhile, which may end the hold');
   assert.equal(findLast({}, {}, false), null, 'held, and every observation reads');
 });
-
-/** `own`: no scrape shares it; `header`: it has come; `gave`: one before it gave way; since 1 s, or 5 s. */

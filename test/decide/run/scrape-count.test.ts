@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ExporterObservation, Observation } from '../../../src/decide/model.ts';
+import type { ExporterObservation } from '../../../src/decide/model.ts';
 import {
   advanceCount,
   advanceHistory,
@@ -12,8 +12,7 @@ import {
   isQuiet,
   type PollHistory,
 } from '../../../src/decide/run/scrape-count.ts';
-
-const NO_TOTALS = { requests: null, failures: null, users: null };
+import { ANSWERED, answer, NOT_ASKED, observe, REFUSED } from '../phases.ts';
 
 /** `counter/gauge` as promhttp shows them, or another way in which the request to the exporter went. */
 type Shown = `${number}/${number}` | 'refused' | 'no counters' | 'timed out' | 'HTTP 500' | 'not asked';
@@ -21,26 +20,21 @@ type Shown = `${number}/${number}` | 'refused' | 'no counters' | 'timed out' | '
 function readShown(shown: Shown): ExporterObservation {
   switch (shown) {
     case 'refused':
-      return { kind: 'refused' };
+      return REFUSED;
     case 'no counters':
-      return { kind: 'answered', scrapes: null, totals: NO_TOTALS };
+      return ANSWERED;
     case 'timed out':
       return { kind: 'failed', why: shown, mayCount: true };
     case 'HTTP 500':
       return { kind: 'failed', why: shown, mayCount: false };
     case 'not asked':
-      return { kind: 'none' };
-    default: {
-      const [finishedCount = 0, inFlightCount = 0] = shown.split('/').map(Number);
-      return { kind: 'answered', scrapes: { finishedCount, inFlightCount }, totals: NO_TOTALS };
-    }
+      return NOT_ASKED;
+    default:
+      return answer(...(shown.split('/').map(Number) as [number, number]));
   }
 }
 
-function observe(shown: Shown, startedAtMs = 0): Observation {
-  const atMs = startedAtMs + 10;
-  return { startedAtMs, readAtMs: atMs, atMs, allowedMs: 25_000, exporter: readShown(shown), conditions: [] };
-}
+const see = (shown: Shown) => observe([], { exporter: readShown(shown), atMs: 10 });
 
 /** What was shown; then scrapes by others, whether there can have been none, own requests that may still be queued. */
 type Row = readonly [shown: Shown, seenCount: number, isNobody: boolean, givenUpCount: number];
@@ -92,7 +86,7 @@ for (const [name, rows] of Object.entries(TABLES)) {
     let count: Count = beginCount(0);
     let history: PollHistory = EMPTY_HISTORY;
     const found = rows.map(([shown]): Row => {
-      const observation = observe(shown);
+      const observation = see(shown);
       count = advanceCount(count, observation, history);
       history = advanceHistory(history, observation);
       return [shown, count.seenCount, count.isNobody, history.givenUpCount];
@@ -103,6 +97,6 @@ for (const [name, rows] of Object.entries(TABLES)) {
 
 test('isQuiet() wants a gauge that shows no request but our own', () => {
   const shown: readonly Shown[] = ['5/0', '5/1', '5/2', 'no counters', 'refused', 'timed out', 'not asked'];
-  const quiet = shown.filter((each) => isQuiet(observe(each)));
+  const quiet = shown.filter((each) => isQuiet(see(each)));
   assert.deepEqual(quiet, ['5/0', '5/1']);
 });

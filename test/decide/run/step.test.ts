@@ -7,25 +7,26 @@ import { EXIT, findProcessExitCode } from '../../../src/decide/quit/exit-codes.t
 import { findQuitDeadline, QUIT_MIN_MS } from '../../../src/decide/quit/quitting.ts';
 import { begin, step } from '../../../src/decide/run/step.ts';
 import type { WatchEvent, WatchState } from '../../../src/decide/state.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
-import { HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
+import {
+  ALIVE,
+  ANSWERED,
+  DEFAULT_LIMITS,
+  DONE,
+  HOLDING,
+  observe,
+  POLICY,
+  QUITTING,
+  RUNNING,
+  UNKNOWN,
+} from '../phases.ts';
 
 const LIMITS = DEFAULT_LIMITS;
 /** A decision while main is watched. */
 const watch = (state: WatchState, event: WatchEvent, policy = POLICY) =>
   step({ kind: 'watching', state, event }, policy);
 
-function observe(atMs: number, kind: 'alive' | 'done'): Observation {
-  const condition =
-    kind === 'alive' ? ({ kind, seen: '' } as const) : ({ kind, seen: '', provesWasAlive: false } as const);
-  return {
-    startedAtMs: atMs,
-    readAtMs: atMs,
-    atMs,
-    allowedMs: 25_000,
-    exporter: { kind: 'none' },
-    conditions: [condition],
-  };
+function see(kind: 'alive' | 'done', atMs: number): Observation {
+  return observe([kind === 'alive' ? ALIVE : DONE], { startedAtMs: atMs, atMs });
 }
 
 test('step() reports the first signal once, and observes at once', () => {
@@ -42,7 +43,7 @@ test('step() reports the first signal once, and observes at once', () => {
 
 test('step() logs at debug what each observation showed, and how long it took', () => {
   const observation: Observation = {
-    ...observe(4_000, 'alive'),
+    ...see('alive', 4_000),
     startedAtMs: 2_765.4,
     conditions: [{ kind: 'alive', seen: 'port 80 open' }, { kind: 'blind', why: 'no answer' }, { kind: 'notObserved' }],
   };
@@ -56,14 +57,12 @@ test('step() logs ten of the entries that fail, ten of those whose metric was al
   const limits = { ...POLICY.limits, scrapesWantedCount: 0 };
   const policy: Policy = { ...POLICY, limits, thresholds: Array.from({ length: 11 }, () => entry) };
   const thresholds = Array.from({ length: 11 }, () => ({ kind: 'value', value: 0 }) as const);
-  const totals = { requests: null, failures: null, users: null };
-  const exporter = { kind: 'answered', scrapes: null, totals, thresholds } as const;
-  const alive: Observation = { ...observe(1, 'alive'), exporter };
+  const alive: Observation = { ...see('alive', 1), exporter: { ...ANSWERED, thresholds } };
   const running = watch(begin(0, policy).state, { kind: 'observed', observation: alive }, policy);
   assert.ok(running.kind === 'watching');
-  const ending = watch(running.state, { kind: 'observed', observation: observe(2, 'done') }, policy);
+  const ending = watch(running.state, { kind: 'observed', observation: see('done', 2) }, policy);
   assert.ok(ending.kind === 'watching');
-  const { kind, log } = watch(ending.state, { kind: 'observed', observation: observe(30_000, 'done') }, policy);
+  const { kind, log } = watch(ending.state, { kind: 'observed', observation: see('done', 30_000) }, policy);
   assert.equal(kind, 'ended');
   const shown = `${'x'.repeat(299)}y`;
   const judged = log.filter(({ fields }) => 'entry' in fields);
@@ -74,7 +73,7 @@ test('step() logs ten of the entries that fail, ten of those whose metric was al
 });
 
 test('step() goes on as running from what a first look of a later watch shows of a main that was alive', () => {
-  const hidden: Observation = { ...observe(1_000, 'done'), conditions: [{ kind: 'unknown', why: 'HTTP 500' }] };
+  const hidden: Observation = { ...see('done', 1_000), conditions: [UNKNOWN] };
   for (const isMetric of [true, false]) {
     const policy: Policy = { ...POLICY, conditions: [{ isMetric, isSignal: false }] };
     const before = begin(0, policy).state;

@@ -20,7 +20,7 @@ import {
   SCRAPERS_MAX_COUNT,
   type ServedScrape,
 } from '../../../src/decide/serve/scrapers.ts';
-import { DEFAULT_LIMITS } from '../limits.ts';
+import { DEFAULT_LIMITS } from '../phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 'auto' };
 
