@@ -2,49 +2,21 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Environment } from '../src/base/parse.ts';
 import { VERSION } from '../src/base/version.ts';
 import type { Kinds } from '../src/config/config.ts';
-import type { SignalName } from '../src/decide/model.ts';
 import { KINDS, main } from '../src/main.ts';
 import type { Condition } from '../src/observe/condition-kind.ts';
 import type { Host } from '../src/run/host.ts';
 import { closeInTime } from '../src/run/parts.ts';
 import { makeFolder } from './support/folder.ts';
+import { openHost as openAnyHost } from './support/host.ts';
 
 const folder = makeFolder();
 const messagePath = join(folder, 'message');
 
-function openHost(env: Record<string, string>, more: Partial<Host> = {}) {
-  const out = {
-    ...{ stdout: '', stderr: '', signal: (_: SignalName): void => {} },
-    onUncaught: (_: unknown): number => assert.fail('no listener'),
-  };
-  const host: Host = {
-    env: { LASTSCRAPE_TERMINATION_LOG: messagePath, ...env },
-    argv: [],
-    stdin: () => assert.fail('stdin is not read'),
-    stdout: (text) => {
-      out.stdout += text;
-    },
-    stderr: (text) => {
-      out.stderr += text;
-    },
-    onSignal: (listener) => {
-      out.signal = listener;
-    },
-    onUncaught: (listener) => {
-      out.onUncaught = listener;
-    },
-    pid: 1,
-    kill: () => assert.fail('no signal'),
-    nodeVersion: '24.0.0',
-    nowMs: () => performance.now(),
-    wallMs: () => Date.now(),
-    cpuMs: () => 0,
-    ...more,
-  };
-  return { host, out };
-}
+const openHost = (env: Environment, more: Partial<Host> = {}) =>
+  openAnyHost({ LASTSCRAPE_TERMINATION_LOG: messagePath, ...env }, more);
 
 /** Ends at once: nothing runs, nothing is waited for or asked. */
 const SHORT = {

@@ -9,49 +9,36 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
+import type { Environment } from '../../src/base/parse.ts';
 import { findFrontProblem } from '../../src/check/ready.ts';
 import { listVariables } from '../../src/config/config.ts';
-import type { SignalName } from '../../src/decide/model.ts';
 import { KINDS, main } from '../../src/main.ts';
-import type { Host } from '../../src/run/host.ts';
 import { makeFolder } from '../support/folder.ts';
+import { openHost } from '../support/host.ts';
 import { findFreePort } from '../support/listen.ts';
 import { openPort } from '../support/watcher.ts';
 
 const folder = makeFolder();
 
-type Env = Readonly<Record<string, string>>;
-
-/** A process with these variables; `said` is resolved when it has said what it does, or what is wrong. */
-function openHost(env: Env, argv: readonly string[] = []) {
+/** A lastscrape with these variables; `said` is resolved when it has said what it does, or what is wrong. */
+function openRun(env: Environment) {
   const said = Promise.withResolvers<void>();
-  const out = { stderr: '', signal: (_: SignalName): void => {} };
-  const host: Host = {
-    env: argv.length > 0 ? env : { LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'), ...env },
-    argv,
-    stdin: () => assert.fail('stdin is not read'),
-    stdout: () => said.resolve(),
-    stderr: (text) => {
-      out.stderr += text;
-      said.resolve();
+  const { host, out } = openHost(
+    { LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'), ...env },
+    {
+      stdout: () => said.resolve(),
+      stderr: (text) => {
+        out.stderr += text;
+        said.resolve();
+      },
     },
-    onSignal: (listener) => {
-      out.signal = listener;
-    },
-    onUncaught: () => {},
-    pid: 1,
-    kill: () => assert.fail('no signal'),
-    nodeVersion: '24.0.0',
-    nowMs: () => performance.now(),
-    wallMs: () => Date.now(),
-    cpuMs: () => 0,
-  };
+  );
   return { host, out, said: said.promise };
 }
 
 /** Runs lastscrape with these variables, asks whether main may start, and ends it. @returns why it may not */
-async function findObstacle(env: Env): Promise<string | null> {
-  const { host, out, said } = openHost(env);
+async function findObstacle(env: Environment): Promise<string | null> {
+  const { host, out, said } = openRun(env);
   const state = { ended: null as number | null };
   const run = main(host).then(({ code }) => {
     state.ended = code;
@@ -60,7 +47,7 @@ async function findObstacle(env: Env): Promise<string | null> {
   // What would end at once has ended by then.
   for (let count = 0; count < 50; count++) await turn();
   const endedWith = state.ended;
-  const ready = openHost(env, ['--ready']);
+  const ready = openHost(env, { argv: ['--ready'] });
   const { code } = endedWith === null ? await main(ready.host) : { code: 0 };
   out.signal('SIGTERM');
   out.signal('SIGTERM');
@@ -74,7 +61,7 @@ const DEPLOY = new URL('../../deploy/', import.meta.url);
 const MANIFESTS = ['migrate/sleep.yaml', 'migrate/pushgateway.yaml', 'job/front/job.yaml'];
 
 /** What the policy for labelled Jobs sets, or a manifest. */
-async function readGivenVariables(manifest: string | null = null): Promise<Env> {
+async function readGivenVariables(manifest: string | null = null): Promise<Environment> {
   const port = await findFreePort();
   const own = { LASTSCRAPE_METRICS_URL: `http://localhost:${port + 1}/metrics`, LASTSCRAPE_FRONT: `127.0.0.1:${port}` };
   if (manifest === null) {
@@ -175,10 +162,10 @@ test('findFrontProblem() waits for a front that comes late, not longer than it i
 
 test('--ready outside of a lastscrape container fails where nothing listens, or where it is not said', async () => {
   const env = { LASTSCRAPE_FRONT: 'none' };
-  const none = openHost(env, ['--ready']);
+  const none = openHost(env, { argv: ['--ready'] });
   assert.equal((await main(none.host)).code, 78);
   assert.equal(none.out.stderr, 'Cannot wait for the front: LASTSCRAPE_FRONT is not set\n');
-  const wrong = openHost({ LASTSCRAPE_FRONT: 'x' }, ['--ready']);
+  const wrong = openHost({ LASTSCRAPE_FRONT: 'x' }, { argv: ['--ready'] });
   assert.equal((await main(wrong.host)).code, 78);
   assert.match(wrong.out.stderr, /^Cannot read LASTSCRAPE_FRONT: /);
 });

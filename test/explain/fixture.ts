@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { main } from '../../src/main.ts';
-import type { Host } from '../../src/run/host.ts';
+import { openHost } from '../support/host.ts';
 import { type ExplainState, listExplainStates } from './states.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/explain');
@@ -36,36 +36,23 @@ export async function runExplain(
   input: string | readonly (string | Uint8Array)[],
   { nowMs = 0, argv = ['explain'], isTTY = false }: { nowMs?: number; argv?: readonly string[]; isTTY?: boolean } = {},
 ): Promise<ExplainRun> {
-  let stdout = '';
-  let stderr = '';
   const pieces = typeof input === 'string' ? [input] : input;
   async function* read() {
     yield* pieces;
   }
-  const unused = () => {
-    throw new Error('Bug: explain needs neither signals nor clocks');
-  };
-  const host: Host = {
-    env: {},
-    argv,
-    stdin: () => Object.assign(read(), { isTTY }),
-    stdout: (text) => {
-      stdout += text;
+  const unused = () => assert.fail('explain needs neither signals nor clocks');
+  const { host, out } = openHost(
+    {},
+    {
+      argv,
+      stdin: () => Object.assign(read(), { isTTY }),
+      onSignal: unused,
+      nowMs: unused,
+      wallMs: () => nowMs,
     },
-    stderr: (text) => {
-      stderr += text;
-    },
-    onSignal: unused,
-    onUncaught: () => {},
-    pid: 1,
-    kill: unused,
-    nodeVersion: '24.0.0',
-    nowMs: unused,
-    wallMs: () => nowMs,
-    cpuMs: () => 0,
-  };
+  );
   const { code } = await main(host);
-  return { code, stdout, stderr };
+  return { code, ...out };
 }
 
 /** The text for a person of one fixture, at its moment. */

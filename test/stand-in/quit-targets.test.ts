@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { dial } from '../../src/base/net/dial.ts';
 import { main } from '../../src/main.ts';
 import { makeFolder } from '../support/folder.ts';
+import { openHost } from '../support/host.ts';
 import { findFreePort } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { type Running, STAND_INS, type StandIn, startStandIn } from './quit-targets.ts';
@@ -16,9 +17,8 @@ type Result = { readonly code: number; readonly result: string; readonly hint: s
 
 /** Runs lastscrape without a main: it only quits. */
 async function quit(entry: string, env: Readonly<Record<string, string>> = {}): Promise<Result> {
-  let log = '';
-  const { code } = await main({
-    env: {
+  const { host, out } = openHost(
+    {
       LASTSCRAPE_TERMINATION_LOG: join(folder, 'message'),
       LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
       LASTSCRAPE_DONE_WHEN: 'port:1',
@@ -27,22 +27,11 @@ async function quit(entry: string, env: Readonly<Record<string, string>> = {}): 
       LASTSCRAPE_LOG_LEVEL: 'debug',
       ...env,
     },
-    argv: [],
-    stdin: () => assert.fail('stdin is not read'),
-    stdout: (text) => {
-      log += text;
-    },
-    stderr: (text) => assert.fail(text),
-    onSignal: () => {},
-    onUncaught: () => {},
     // Of its own: nothing else can be seen, so that nothing is signalled.
-    pid: process.pid,
-    kill: () => assert.fail('no signal may be sent'),
-    nodeVersion: process.versions.node,
-    nowMs: () => performance.now(),
-    wallMs: () => Date.now(),
-    cpuMs: () => 0,
-  });
+    { stderr: (text) => assert.fail(text), pid: process.pid },
+  );
+  const { code } = await main(host);
+  const log = out.stdout;
   const [target] = JSON.parse(log.trimEnd().split('\n').at(-1) ?? '').targets;
   return { code, result: target.result, hint: target.hint ?? '', log };
 }
