@@ -2,24 +2,13 @@
 // plan of configurations that none of them has.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatPlan } from '../../src/check/plan.ts';
 import { readValid, toEnvironment } from '../config/read-config.ts';
+import { testGoldens } from '../support/goldens.ts';
 import { playCheck } from './check-fixture.ts';
 
-const FOLDER = join(import.meta.dirname, '../../fixtures/check');
-const files = readdirSync(FOLDER).filter((file) => file.endsWith('.txt'));
-
-test('there are ten environments at least', () => assert.ok(files.length >= 10));
-
-for (const file of files) {
-  test(`--check: ${file}`, async () => {
-    const fixture = readFileSync(join(FOLDER, file), 'utf8');
-    assert.equal(await playCheck(fixture), fixture);
-  });
-}
+testGoldens('--check:', 'check', 10, playCheck);
 
 /** What is set, and what the plan says of it. */
 const PLANS: readonly (readonly [settings: string, ...patterns: RegExp[]])[] = [

@@ -1,6 +1,6 @@
 // `npm run golden`: rewrites the goldens of transcripts, --check and explain. Read the diff.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
 import { playKeeper } from '../decide/keep/keep-transcript.ts';
 import { playKept } from '../decide/serve/kept-transcript.ts';
@@ -8,8 +8,9 @@ import { playReads } from '../decide/serve/reads-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
+import { listGoldens, type Play } from '../support/goldens.ts';
 
-const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string | Promise<string>>> = {
+const FOLDERS: Readonly<Record<string, Play>> = {
   transcripts: playTranscript,
   'transcripts/kept': playKept,
   'transcripts/keeper': playKeeper,
@@ -20,14 +21,12 @@ const FOLDERS: Readonly<Record<string, (fixture: string, name: string) => string
 };
 
 for (const [folderName, play] of Object.entries(FOLDERS)) {
-  const folder = new URL(`../../fixtures/${folderName}/`, import.meta.url);
   let changedCount = 0;
-  for (const name of readdirSync(folder).filter((file) => file.endsWith('.txt'))) {
-    const before = readFileSync(new URL(name, folder), 'utf8');
-    const after = await play(before, name.replace('.txt', ''));
-    if (after === before) continue;
+  for (const { name, url, text } of listGoldens(folderName)) {
+    const after = await play(text, name);
+    if (after === text) continue;
     changedCount++;
-    writeFileSync(new URL(name, folder), after);
+    writeFileSync(url, after);
     console.log(`rewritten: ${name}`);
   }
   console.log(`${changedCount} of fixtures/${folderName} changed`);

@@ -1,23 +1,13 @@
 // When the source is read next, by transcripts.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
 import { beginReads, findWait, READ_TIMEOUT_MS, stepReads } from '../../../src/decide/serve/reads.ts';
+import { testGoldens } from '../../support/goldens.ts';
 import { playReads } from './reads-transcript.ts';
 
-const folder = new URL('../../../fixtures/transcripts/reads/', import.meta.url);
-const transcripts = readdirSync(folder).filter((file) => file.endsWith('.txt'));
-
-test('there are transcripts', () => assert.ok(transcripts.length >= 16, `only ${transcripts.length}`));
-
-for (const transcript of transcripts) {
-  test(`stepReads() follows ${transcript.replace('.txt', '')}`, () => {
-    const text = readFileSync(new URL(transcript, folder), 'utf8');
-    assert.equal(playReads(text), text);
-  });
-}
+testGoldens('stepReads() follows', 'transcripts/reads', 16, playReads);
 
 test('stepReads() fails on an event outside its type', () => {
   const reads = beginReads({ pollMs: 1_000, restFactor: REST_FACTORS.usual, observing: 'takes' });
