@@ -21,6 +21,12 @@ export function joinNames(names: readonly string[], last: 'and' | 'or' = 'and'):
   return names.length <= 1 ? names.join() : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
 }
 
+/** `"a"`, `"a" or "b"`, `"a", "b" or "c"`. */
+export function joinQuoted(names: readonly string[]): string {
+  const quoted = names.map((name) => `"${name}"`);
+  return joinNames(quoted, 'or');
+}
+
 const WIDTH = 100;
 
 /** Breaks a text between words, but not within quotes: a person copies the commands in them. */

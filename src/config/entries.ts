@@ -2,7 +2,7 @@
 // problem at once; a problem completes the sentence "must be …".
 
 import type { Parse, ParseResult } from '../base/parse.ts';
-import { cut, formatJson, joinNames, redactEntry } from '../base/text.ts';
+import { cut, formatJson, joinNames, joinQuoted, redactEntry } from '../base/text.ts';
 import type { Condition, ConditionContext, ConditionKind } from '../observe/condition-kind.ts';
 import type { Target, TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { splitOtherwise, suggestCondition, suggestTarget } from './advice.ts';
@@ -87,13 +87,8 @@ export function parseCondition(
   const found = readKinds.find(({ kind }) => kind.name === name && (kind.takesArgument ?? true) === hasArgument);
   if (found === undefined) {
     const kinds = readKinds.map(({ kind }) => kind);
-    const meant = suggestCondition(entry, kinds);
-    return {
-      problem: `${joinNames(
-        kinds.map(({ usage }) => `"${usage}"`),
-        'or',
-      )}${didYouMean(meant)}`,
-    };
+    const usages = joinQuoted(kinds.map(({ usage }) => usage));
+    return { problem: `${usages}${didYouMean(suggestCondition(entry, kinds))}` };
   }
   const parsed = found.kind.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', found.context);
   return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };

@@ -2,13 +2,13 @@
 // A problem completes the sentence "must be …"; a value is never repaired.
 
 import { isPortNumber, LOOPBACK, type ParseResult } from '../base/parse.ts';
-import { joinNames } from '../base/text.ts';
+import { joinQuoted } from '../base/text.ts';
 
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
 const SCRAPES_MAX = 1_000;
 
 const DURATION = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
-const UNITS_MS = [3_600_000, 60_000, 1_000, 1] as const;
+const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
 /**
  * Reads `500ms`, `90s`, `1m30s`, `2h`: each unit at most once, the largest first; a bare integer is seconds.
@@ -17,7 +17,8 @@ const UNITS_MS = [3_600_000, 60_000, 1_000, 1] as const;
 export function parseDuration(text: string, minMs = 0): ParseResult<number> {
   const [match = '', ...counts] = DURATION.exec(/^\d+$/.test(text) ? `${text}s` : text) ?? [];
   if (match === '') return { problem: 'a duration such as "90s", "1m30s" or "500ms"' };
-  const valueMs = UNITS_MS.reduce((sumMs, unitMs, index) => sumMs + unitMs * Number(counts[index] ?? 0), 0);
+  const unitsMs = Object.values(UNITS_MS);
+  const valueMs = unitsMs.reduce((sumMs, unitMs, index) => sumMs + unitMs * Number(counts[index] ?? 0), 0);
   if (valueMs < minMs) return { problem: `at least ${formatDuration(minMs)}` };
   if (valueMs > DURATION_MAX_MS) return { problem: `at most ${formatDuration(DURATION_MAX_MS)}` };
   return { value: valueMs };
@@ -27,7 +28,7 @@ export function parseDuration(text: string, minMs = 0): ParseResult<number> {
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0';
   let leftMs = ms;
-  return Object.entries({ h: 3_600_000, m: 60_000, s: 1_000, ms: 1 })
+  return Object.entries(UNITS_MS)
     .map(([unit, unitMs]) => {
       const count = Math.floor(leftMs / unitMs);
       leftMs -= count * unitMs;
@@ -73,7 +74,12 @@ export function isLocustPage(url: URL | undefined): boolean {
 function isPlainPage(text: string): boolean {
   const url = URL.parse(text.slice('locust+'.length));
   if (url === null || url.protocol !== 'http:' || url.port === '0' || url.pathname.includes('/stats/')) return false;
-  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  return isBare(url);
+}
+
+/** Whether it has no user, password, query and fragment. */
+function isBare({ username, password, search, hash }: URL): boolean {
+  return [username, password, search, hash].join('') === '';
 }
 
 const PUSH_URL =
@@ -89,9 +95,8 @@ export function readPushAddress({ hostname, port, host }: URL): FrontAddress {
 }
 
 /** Whether it has nothing but a loopback address and a port. */
-function isPlainPush({ hostname, port, username, password, pathname, search, hash }: URL): boolean {
-  const isBare = [username, password, search, hash].every((each) => each === '') && /^\/?$/.test(pathname);
-  return isBare && port !== '' && port !== '0' && LOOPBACK.test(hostname);
+function isPlainPush(url: URL): boolean {
+  return isBare(url) && /^\/?$/.test(url.pathname) && !['', '0'].includes(url.port) && LOOPBACK.test(url.hostname);
 }
 
 const FILE_URL =
@@ -130,10 +135,7 @@ export function parsePush(text: string): ParseResult<PushAddress> {
   const [, name, rest = text] = /^([a-z-]+)\+(.*)$/is.exec(text) ?? [];
   const names = Object.keys(RECEIVERS) as readonly PushAddress['to'][];
   const to = names.find((each) => each === name);
-  const kinds = `${joinNames(
-    names.map((each) => `"${each}+"`),
-    'or',
-  )} and`;
+  const kinds = `${joinQuoted(names.map((each) => `${each}+`))} and`;
   if (to === undefined) {
     const example = `pushgateway+${RECEIVERS.pushgateway}`;
     return { problem: `${kinds} an http: or https: URL, such as "${example}", or "none"` };
@@ -153,9 +155,8 @@ type HandOverTarget = { readonly kind: 'push' } | { readonly kind: 'keeper'; rea
 export function parseHandOver(text: string): ParseResult<HandOverTarget> {
   if (text === 'push') return { value: { kind: 'push' } };
   const url = /^http:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
-  const isPlain =
-    url !== null && url.port !== '0' && [url.username, url.password, url.search, url.hash].join('') === '';
-  if (isPlain && url.pathname === '/') return { value: { kind: 'keeper', url } };
+  if (url !== null && url.port !== '0' && isBare(url) && url.pathname === '/')
+    return { value: { kind: 'keeper', url } };
   const example = 'http://lastscrape-keeper.monitoring.svc:9470';
   return { problem: `"none", "push", or the http: URL of a keeper without a path, such as "${example}"` };
 }
@@ -197,14 +198,7 @@ export function parsePushLabel(text: string): ParseResult<readonly [name: string
 /** Reads one of a few words. */
 export function parseChoice<const Word extends string>(text: string, words: readonly Word[]): ParseResult<Word> {
   const value = words.find((each) => each === text);
-  return value === undefined
-    ? {
-        problem: joinNames(
-          words.map((each) => `"${each}"`),
-          'or',
-        ),
-      }
-    : { value };
+  return value === undefined ? { problem: joinQuoted(words) } : { value };
 }
 
 /** Reads `true` or `false`, and no synonyms. */

@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { dialTls, type Trust } from '../base/net/dial-tls.ts';
-import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, openAnswer, openExchange } from '../base/net/exchange.ts';
 import { type Environment, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 
@@ -78,14 +78,7 @@ export function openApiClient() {
     trust.authorities = address.ca;
     trust.distrust = null;
     exchange ??= openExchange(new URL(address.origin), dial);
-    const pieces: Uint8Array[] = [];
-    let sizeBytes = 0;
-    let retryAfterMs = 0;
-    const keep = (piece: Uint8Array) => {
-      sizeBytes += piece.length;
-      pieces.push(Uint8Array.from(piece));
-      return sizeBytes <= BODY_MAX_BYTES;
-    };
+    const answer = openAnswer(BODY_MAX_BYTES);
     const result = await exchange.send({
       method,
       path,
@@ -98,13 +91,10 @@ export function openApiClient() {
       ...(body !== undefined && { body: Buffer.from(body) }),
       timeoutMs: REQUEST_TIMEOUT_MS,
       signal,
-      onAnswer(_, headers) {
-        retryAfterMs = readRetryAfter(headers, Date.now());
-      },
-      onBody: keep,
-      onOtherBody: keep,
+      ...answer.callbacks,
     });
-    return { result, body: Buffer.concat(pieces).toString('utf8'), retryAfterMs, distrust: trust.distrust };
+    const { text, retryAfterMs } = answer.end();
+    return { result, body: text, retryAfterMs, distrust: trust.distrust };
   }
 
   return {

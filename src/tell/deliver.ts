@@ -2,7 +2,7 @@
 // while that may help and time is left. Describes each result in words for a person; never shows a secret.
 
 import { type Headers, type HeadersFile, listSecrets, prepareHeadersFile } from '../base/mounted-file.ts';
-import { type Exchange, type ExchangeResult, openExchange, readRetryAfter } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, openAnswer, openExchange } from '../base/net/exchange.ts';
 import { cut, UNPRINTABLE } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { pause } from '../base/waits.ts';
@@ -100,7 +100,7 @@ export function openDelivery(destination: Destination): Delivery {
       const prepared = await prepare(signal);
       if ('why' in prepared) return { kind: 'failed', why: prepared.why };
       exchange ??= openExchange(new URL(url.origin), trust?.dial);
-      const answer = openAnswer();
+      const answer = openAnswer(ANSWER_READ_BYTES, ANSWER_MAX_BYTES);
       const result = await exchange.send({
         method,
         path,
@@ -108,15 +108,16 @@ export function openDelivery(destination: Destination): Delivery {
         body,
         timeoutMs: Math.max(1, untilMs - performance.now()),
         signal,
-        onAnswer: (_, answered) => answer.begin(answered),
-        onBody: answer.take,
-        onOtherBody: answer.take,
+        ...answer.callbacks,
       });
-      onBody?.(answer.text());
+      const { text, isCut, retryAfterMs } = answer.end();
+      onBody?.(text);
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url, isPathSecret)];
-      if (result.kind === 'answered') return answer.describe(result.status, true, hidden);
+      const show = (status: number, isWhole: boolean) =>
+        ({ kind: 'answered', status, text: shorten(text, hidden, isCut || !isWhole), retryAfterMs }) as const;
+      if (result.kind === 'answered') return show(result.status, true);
       // The status came and only the rest of the answer did not: the status counts.
-      if (result.kind === 'failed' && result.status !== null) return answer.describe(result.status, false, hidden);
+      if (result.kind === 'failed' && result.status !== null) return show(result.status, false);
       return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
     },
     async tryConnect(timeoutMs, signal) {
@@ -137,31 +138,6 @@ export function openDelivery(destination: Destination): Delivery {
       return caFile === null ? null : renewTrust(signal);
     },
     close: async () => exchange?.close(),
-  };
-}
-
-/** An answer as it comes: its start is kept. */
-function openAnswer() {
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  let retryAfterMs = 0;
-  const text = () => Buffer.concat(pieces).toString('utf8');
-  return {
-    begin(headers: Parameters<typeof readRetryAfter>[0]): void {
-      retryAfterMs = readRetryAfter(headers, Date.now());
-    },
-    /** @returns whether to read on */
-    take(piece: Uint8Array): boolean {
-      if (sizeBytes < ANSWER_READ_BYTES) pieces.push(Uint8Array.from(piece.subarray(0, ANSWER_READ_BYTES - sizeBytes)));
-      sizeBytes += piece.length;
-      return sizeBytes <= ANSWER_MAX_BYTES;
-    },
-    text,
-    /** What came, without the `hidden` texts. */
-    describe(status: number, isWhole: boolean, hidden: readonly string[]): DeliveryResult {
-      const shown = shorten(text(), hidden, !isWhole || sizeBytes > ANSWER_READ_BYTES);
-      return { kind: 'answered', status, text: shown, retryAfterMs };
-    },
   };
 }
 

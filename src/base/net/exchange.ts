@@ -1,6 +1,6 @@
 // One HTTP/1.1 request at a time over one keep-alive connection (undici's Client), the body streamed to the
 // caller. Uses no proxy, sends nothing twice; the result is what happened to a request.
-// And what an answer's Retry-After asks for.
+// And how an answer is kept: the start of its body, and what its Retry-After asks for.
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
@@ -196,6 +196,26 @@ function readCode(error: Error): string {
 function describeError(error: Error): string {
   const code = readCode(error);
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+}
+
+/** Keeps an answer as it comes, for a request: `keptBytes` of its body, which has `maxBytes` at most. */
+export function openAnswer(keptBytes: number, maxBytes = keptBytes) {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let retryAfterMs = 0;
+  function take(piece: Uint8Array): boolean {
+    if (sizeBytes < keptBytes) pieces.push(Uint8Array.from(piece.subarray(0, keptBytes - sizeBytes)));
+    sizeBytes += piece.length;
+    return sizeBytes <= maxBytes;
+  }
+  function onAnswer(_: number, headers: Headers): void {
+    retryAfterMs = readRetryAfter(headers, Date.now());
+  }
+  return {
+    callbacks: { onAnswer, onBody: take, onOtherBody: take },
+    /** `isCut`: there was more. */
+    end: () => ({ text: Buffer.concat(pieces).toString('utf8'), isCut: sizeBytes > keptBytes, retryAfterMs }),
+  };
 }
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
