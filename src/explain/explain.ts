@@ -8,11 +8,10 @@ import type { LastscrapeFacts } from './container.ts';
 import type { Explanation, Finding, Reasons } from './finding.ts';
 import { describeCommand } from './lines.ts';
 import { describeDisruption, describePod, type Named, type PodFacts, readPodFacts } from './pod.ts';
-import { DELETED_REASONS, NATIVE_REASONS } from './reasons/ending.ts';
 import { HELPER_REASONS } from './reasons/helpers.ts';
 import { describeJobEnd, JOB_REASONS, readJobFacts } from './reasons/jobs.ts';
 import { describeShortGrace, LASTSCRAPE_REASONS } from './reasons/lastscrape.ts';
-import { MAIN_REASONS } from './reasons/main.ts';
+import { DELETED_REASONS, MAIN_REASONS, NATIVE_REASONS } from './reasons/main.ts';
 import { explainTarget, type Targets } from './targets.ts';
 import { formatAge, quoteText, readName } from './words.ts';
 

@@ -1,6 +1,6 @@
 // What a line of text 0.0.4 or 1.0.0 and of OpenMetrics is: the grammar of names, labels, values and times,
 // and the readers of one line and of whole texts. More lenient than Prometheus: what that takes, and no more,
-// is in `readable-lines.ts`. Pure; keeps nothing. (Prometheus documentation, "Exposition formats";
+// is in `readable.ts`. Pure; keeps nothing. (Prometheus documentation, "Exposition formats";
 // openmetrics.io, "Specification"; promparse.go and openmetricsparse.go of prometheus/prometheus.)
 //
 // No text may match in two ways, or a long line takes forever. Regular expressions over many lines, never
