@@ -11,17 +11,30 @@ const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text
 
 type Delivery = { readonly result: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
 
+/** A peer that answers so, and an exchange with it. */
+async function open(answer: Answerer) {
+  const peer = await openPeer(answer);
+  const { send, close } = openExchange(peer.url);
+  return {
+    peer,
+    send: (request: Partial<Request> = {}) => send({ ...GET, ...request }),
+    close,
+    async [Symbol.asyncDispose]() {
+      await close();
+      await peer[Symbol.asyncDispose]();
+    },
+  };
+}
+
 async function sendTo(answer: Answerer, request: Partial<Request> = {}): Promise<Delivery> {
-  await using peer = await openPeer(answer);
-  const exchange = openExchange(peer.url);
+  await using opened = await open(answer);
   let body = '';
   const onBody = (piece: Uint8Array) => {
     body += Buffer.from(piece).toString('latin1');
     return true;
   };
-  const result = await exchange.send({ ...GET, onBody, ...request });
-  await exchange.close();
-  return { result, body, requests: [...peer.requests] };
+  const result = await opened.send({ onBody, ...request });
+  return { result, body, requests: [...opened.peer.requests] };
 }
 
 function answered(status: number, contentType = 'text/plain'): ExchangeResult {
@@ -154,58 +167,51 @@ test('send() is refused where nothing listens', async () => {
 });
 
 test('send() keeps one connection over many requests', async () => {
-  await using peer = await openPeer((socket) => socket.write(answerWith('a 1\n')));
-  const exchange = openExchange(peer.url);
-  for (let count = 0; count < 50; count++) assert.deepEqual(await exchange.send(GET), answered(200));
-  assert.equal(peer.connectionsCount(), 1);
-  await exchange.close();
-  await peer.closed(1);
+  await using opened = await open((socket) => socket.write(answerWith('a 1\n')));
+  for (let count = 0; count < 50; count++) assert.deepEqual(await opened.send(), answered(200));
+  assert.equal(opened.peer.connectionsCount(), 1);
+  await opened.close();
+  await opened.peer.closed(1);
 });
 
 test('send() reads past a 100 that comes before each answer, one byte at a time, over one connection', async () => {
-  await using peer = await openPeer(async (socket) => {
+  await using opened = await open(async (socket) => {
     for (const letter of `HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 100\n')}`) {
       await new Promise((resolve) => socket.write(letter, resolve));
     }
   });
-  const exchange = openExchange(peer.url);
-  for (let count = 0; count < 3; count++) {
-    let body = '';
-    const onBody = (piece: Uint8Array) => {
-      body += Buffer.from(piece).toString();
-      return true;
-    };
-    assert.deepEqual(await exchange.send({ ...GET, onBody }), answered(200));
-    assert.equal(body, 'a 100\n');
+  let body = '';
+  const onBody = (piece: Uint8Array) => {
+    body += Buffer.from(piece).toString();
+    return true;
+  };
+  for (let count = 1; count <= 3; count++) {
+    assert.deepEqual(await opened.send({ onBody }), answered(200));
+    assert.equal(body, 'a 100\n'.repeat(count));
   }
-  assert.equal(peer.connectionsCount(), 1);
-  await exchange.close();
+  assert.equal(opened.peer.connectionsCount(), 1);
 });
 
 test('send() opens a new connection after the last one was closed, and sends nothing twice', async () => {
-  await using peer = await openPeer((socket, _, count) => {
+  await using opened = await open((socket, _, count) => {
     if (count === 1) socket.end();
     else socket.end(answerWith('a 1\n', '200 OK', 'Connection: close\r\n'));
   });
-  const exchange = openExchange(peer.url);
-  assert.deepEqual(await exchange.send(GET), answered(200));
-  assert.deepEqual(await exchange.send(GET), { kind: 'dropped' });
-  assert.deepEqual(await exchange.send(GET), answered(200));
-  assert.equal(peer.requests.length, 3);
-  await exchange.close();
+  assert.deepEqual(await opened.send(), answered(200));
+  assert.deepEqual(await opened.send(), { kind: 'dropped' });
+  assert.deepEqual(await opened.send(), answered(200));
+  assert.equal(opened.peer.requests.length, 3);
 });
 
 test('send() reads the next answer after one that was longer than declared', async () => {
-  await using peer = await openPeer((socket) =>
+  await using opened = await open((socket) =>
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nb 2\n'),
   );
-  const exchange = openExchange(peer.url);
   const bodies: string[] = [];
   const onBody = (piece: Uint8Array) => bodies.push(Buffer.from(piece).toString()) > 0;
-  assert.deepEqual(await exchange.send({ ...GET, onBody }), answered(200, ''));
-  await exchange.send({ ...GET, onBody });
+  assert.deepEqual(await opened.send({ onBody }), answered(200, ''));
+  await opened.send({ onBody });
   assert.ok(!bodies.includes('b 2\n'), 'an answer without a request is no answer');
-  await exchange.close();
 });
 
 const ENDLESS: Readonly<Record<string, Answerer>> = {
@@ -217,48 +223,39 @@ const ENDLESS: Readonly<Record<string, Answerer>> = {
 for (const [name, answer] of Object.entries(ENDLESS)) {
   test(`send() ends at once when it is aborted: ${name}`, async () => {
     const controller = new AbortController();
-    await using peer = await openPeer((socket, head, count) => {
+    await using opened = await open((socket, head, count) => {
       answer(socket, head, count);
       setImmediate(() => controller.abort('interrupted'));
     });
-    const exchange = openExchange(peer.url);
-    const result = await exchange.send({ ...GET, signal: controller.signal });
+    const result = await opened.send({ signal: controller.signal });
     assert.ok(result.kind === 'failed' && result.wasSent, JSON.stringify(result));
     assert.equal(result.why, 'interrupted');
-    await peer.closed(1);
-    await exchange.close();
+    await opened.peer.closed(1);
   });
 
   test(`send() ends at its time limit: ${name}`, async () => {
-    await using peer = await openPeer(answer);
-    const exchange = openExchange(peer.url);
-    const result = await exchange.send({ ...GET, timeoutMs: 50 });
-    assert.ok(result.kind === 'failed', JSON.stringify(result));
-    assert.equal(result.why, 'timed out');
-    await exchange.close();
+    await using opened = await open(answer);
+    const result = await opened.send({ timeoutMs: 50 });
+    assert.equal(result.kind === 'failed' && result.why, 'timed out', JSON.stringify(result));
   });
 }
 
 test('send() works again after it was aborted', async () => {
-  await using peer = await openPeer((socket, _, count) => {
+  const controller = new AbortController();
+  await using opened = await open((socket, _, count) => {
     if (count === 0) controller.abort('interrupted');
     else socket.write(answerWith('a 1\n'));
   });
-  const controller = new AbortController();
-  const exchange = openExchange(peer.url);
-  assert.equal((await exchange.send({ ...GET, signal: controller.signal })).kind, 'failed');
-  assert.deepEqual(await exchange.send(GET), answered(200));
-  assert.equal(peer.connectionsCount(), 2);
-  await exchange.close();
+  assert.equal((await opened.send({ signal: controller.signal })).kind, 'failed');
+  assert.deepEqual(await opened.send(), answered(200));
+  assert.equal(opened.peer.connectionsCount(), 2);
 });
 
 test('send() sends nothing where it is aborted before', async () => {
-  await using peer = await openPeer((socket) => socket.write(answerWith('')));
-  const exchange = openExchange(peer.url);
-  const result = await exchange.send({ ...GET, signal: AbortSignal.abort('interrupted') });
+  await using opened = await open((socket) => socket.write(answerWith('')));
+  const result = await opened.send({ signal: AbortSignal.abort('interrupted') });
   assert.deepEqual(result, { kind: 'failed', why: 'interrupted', wasSent: false, status: null });
-  assert.equal(peer.connectionsCount(), 0);
-  await exchange.close();
+  assert.equal(opened.peer.connectionsCount(), 0);
 });
 
 test('send() returns the head of an answer, and separately the body of one that is not 200', async () => {
@@ -291,31 +288,23 @@ const REDIRECTS: readonly (readonly [location: string, ...paths: readonly string
 
 for (const [location, ...paths] of REDIRECTS) {
   test(`send() follows a redirect to the same server only: ${JSON.stringify(location)}`, async () => {
-    await using peer = await openPeer((socket, request) => {
+    await using opened = await open((socket, request) => {
       const to = `Location: ${location.replace('PORT', String(socket.localPort))}\r\n`;
       socket.write(request.startsWith('GET /a/b ') ? answerWith('gone', '307 Away', to) : answerWith('a 1\n'));
     });
-    const exchange = openExchange(peer.url);
     const heads: number[] = [];
-    const request = { ...GET, path: '/a/b', followsRedirects: true, onAnswer: (status: number) => heads.push(status) };
+    const request = { path: '/a/b', followsRedirects: true, onAnswer: (status: number) => heads.push(status) };
     const status = paths.length === 0 ? 307 : 200;
-    assert.deepEqual(await exchange.send(request), answered(status));
-    assert.deepEqual(heads, [status]);
-    assert.deepEqual(
-      peer.requests.map((head) => head.split(' ')[1]),
-      ['/a/b', ...paths],
-    );
-    assert.equal(peer.connectionsCount(), 1);
-    await exchange.close();
+    assert.deepEqual(await opened.send(request), answered(status));
+    const asked = opened.peer.requests.map((head) => head.split(' ')[1]);
+    assert.deepEqual([heads, asked, opened.peer.connectionsCount()], [[status], ['/a/b', ...paths], 1]);
   });
 }
 
 test('send() gives up after as many redirects as Go does', async () => {
-  await using peer = await openPeer((socket) => socket.write(answerWith('', '302 Found', 'Location: /x\r\n')));
-  const exchange = openExchange(peer.url);
-  assert.deepEqual(await exchange.send({ ...GET, followsRedirects: true }), answered(302));
-  assert.equal(peer.requests.length, 10);
-  await exchange.close();
+  await using opened = await open((socket) => socket.write(answerWith('', '302 Found', 'Location: /x\r\n')));
+  assert.deepEqual(await opened.send({ followsRedirects: true }), answered(302));
+  assert.equal(opened.peer.requests.length, 10);
 });
 
 test("openExchange() connects to the URL's port, or to 443 where an https: URL names no port", async () => {
