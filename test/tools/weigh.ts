@@ -51,9 +51,9 @@ export function weigh(): readonly Weight[] {
   ]);
   const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
-    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_201, plan: 18_000 },
+    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 22_178, plan: 18_000 },
     { name: 'the keeper and its rules: lines', is: sum(keeper), most: 1_486, plan: 1_200 },
-    { name: 'src/: files', is: sources.length, most: 164, plan: 140 },
+    { name: 'src/: files', is: sources.length, most: 162, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
     { name: 'src/: floors of folders', is: listFloors(listFolderImports()).length, most: 10 },
     { name: 'src/: lines of the longest file', is: largest?.count ?? 0, most: 350, where: largest?.path ?? '' },
@@ -69,7 +69,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])) - sum(frameworks),
-      most: 52_556,
+      most: 52_481,
       plan: 45_000,
     },
     { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_015 },
