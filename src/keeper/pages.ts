@@ -129,7 +129,7 @@ function describePage(key: string, kept: Kept, sizeBytes: number) {
 async function readHead({ body, proven, address }: HandedOver) {
   const pieces = openBody(body[Symbol.asyncIterator]());
   const handOver = readHandOver(await pieces.readLine(), proven, address);
-  return { handOver, key: nameKey(handOver.pod), pieces };
+  return { handOver, key: nameKey(handOver), pieces };
 }
 
 /** Keeps the index and the store in step: one change of a file after the other. */
