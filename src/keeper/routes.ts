@@ -73,8 +73,8 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, li
       await taking.run(proven?.namespace ?? address, gone, () => work({ body: request, proven, address, gone }));
       await sendText(exchange, status, done);
     } catch (error) {
-      // What is left of the body is read too, or the answer would be lost.
-      request.resume();
+      // What is left of the body is read too, or the answer would be lost; not by who began to read it.
+      request.removeAllListeners('readable').resume();
       if (gone.aborted) return;
       const { reason, message } = toRefused(error);
       const [refusedStatus, text] = REFUSALS[reason];

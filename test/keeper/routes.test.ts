@@ -135,6 +135,13 @@ test('a connection is closed over which three requests come at once', { timeout:
   never.resolve();
 });
 
+test('what is refused is read to its end: its client may not look for an answer before that', async () => {
+  await using server = await openServer();
+  server.stall('shop.job-1', '127.0.0.2', Buffer.concat([Buffer.from('{}\n'), Buffer.alloc(30_000_000)]));
+  const findMostRead = () => Math.max(0, ...server.connections().map(({ socket }) => socket.bytesRead));
+  await until('all of it', 30_000, async () => findMostRead() > 29_999_999 || undefined);
+});
+
 test('what is refused counts where a pod then holds: no check, and nobody without a token', async () => {
   await using server = await openServer();
   const wrong = Buffer.from('{}\n');
