@@ -15,10 +15,7 @@ import type { Beginning } from './sources/source.ts';
 
 /** A 200, and what the rules need to know of it. */
 export type FrontAnswer = ScrapeAnswer &
-  Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs' | 'oldestAtMs'> & {
-    /** The number of the call whose page it is, which another program has replaced since. */
-    readonly called?: number;
-  };
+  Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs' | 'oldestAtMs' | 'called'>;
 
 /** The values of our own families that do not depend on the answer. */
 export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;

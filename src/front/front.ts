@@ -249,11 +249,11 @@ function openEvents() {
     servedCount: () => servedCount,
     addRequest: (request: ScraperRequest) => add({ kind: 'requested', request }),
     addServed({
-      answer: { served, isByRefusal, readAtMs, oldestAtMs = readAtMs },
+      answer: { served, isByRefusal, readAtMs, oldestAtMs = readAtMs, called },
       ...request
     }: Served<FrontAnswer>): void {
       servedCount++;
-      add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs, oldestAtMs } });
+      add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs, oldestAtMs, called } });
     },
     take: (): Event | null => waiting.shift() ?? null,
     onEvent(callback: () => void): () => void {

@@ -195,8 +195,9 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
     if (end.kind !== 'whole') return fail(accept, end.why, end.kind === 'unreadable');
     const shown = [START_METRIC, ...metricNames].map(reading.metric);
     const [startSeconds = null, ...metrics] = shown.map((each) => (each.kind === 'value' ? each.value : null));
+    const startedAtMs = readAt.atMs + (Number(startSeconds) - readAt.seconds) * 1_000;
     const { observation: exporter, mayBeCut } = reading;
-    let answer: WholeAnswer = { accept, body, readAtMs: readAt.atMs, exporter, metrics, startSeconds };
+    let answer: WholeAnswer = { accept, body, readAtMs: readAt.atMs, exporter, metrics, startSeconds, startedAtMs };
     if (mayBeCut !== true) answer = { ...answer, isShort: false };
     for (;;) {
       const fate = take(takeWhole(known, answer, { nowMs: nowMs(), open }));

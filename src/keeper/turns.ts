@@ -37,8 +37,7 @@ export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
         return await work();
       } finally {
         running.splice(running.indexOf(client), 1);
-        // Not at once: of work that waits for nothing all would run before any other's next step.
-        setImmediate(beginNext);
+        beginNext();
       }
     },
   };

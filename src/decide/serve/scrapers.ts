@@ -44,6 +44,8 @@ export type ServedScrape = ScraperRequest & {
   readonly readAtMs: number;
   /** When the oldest part of it was read: what has vanished since is older. Default: `readAtMs`. */
   readonly oldestAtMs?: number;
+  /** The number of the call whose page it is, which another program has replaced since. */
+  readonly called?: number | undefined;
 };
 
 /** What a scrape got: the source's answer, also with what has vanished from it since, or the snapshot. */
@@ -68,7 +70,7 @@ export type Scraper = {
 };
 
 /** A scrape that may count. */
-type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal' | 'oldestAtMs'> & {
+type Taken = Pick<ServedScrape, 'startedAtMs' | 'readAtMs' | 'isByRefusal' | 'oldestAtMs' | 'called'> & {
   readonly scraperId: number;
 };
 
@@ -136,9 +138,9 @@ export function addRequest(
 /** The facts after an answer that was taken whole. */
 export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts {
   const { front, scraper } = addRequest(before, scrape);
-  const { startedAtMs, isByRefusal, served, readAtMs, oldestAtMs } = scrape;
+  const { startedAtMs, isByRefusal, served, readAtMs, oldestAtMs, called } = scrape;
   const older = oldestAtMs !== undefined && oldestAtMs < readAtMs && { oldestAtMs };
-  const taken = { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal, ...older };
+  const taken = { scraperId: scraper.id, startedAtMs, readAtMs, isByRefusal, called, ...older };
   return {
     ...front,
     scrapers: front.scrapers.map((each) => (each === scraper ? { ...each, takenAtMs: startedAtMs } : each)),
@@ -240,12 +242,13 @@ export type Turnout = {
 /**
  * The scrapes since `endedAtMs`. One counts if its request came after that, or if the source refused it,
  * since main was gone then. One that got a snapshot from before the end counts only if no later read
- * succeeded: there may be newer numbers. So may there be after a push.
+ * succeeded: there may be newer numbers. So may there be after a push. A call's page is not the last one.
  */
 export function listCounted({ taken, seen }: FrontFacts, endedAtMs: number): readonly Taken[] {
   const lastAnsweredAtMs = seen.answeredAtMs ?? Number.NEGATIVE_INFINITY;
   return taken.filter(
-    ({ startedAtMs, readAtMs, isByRefusal }) =>
+    ({ startedAtMs, readAtMs, isByRefusal, called }) =>
+      called === undefined &&
       (startedAtMs > endedAtMs || isByRefusal) &&
       (readAtMs > endedAtMs || startedAtMs > lastAnsweredAtMs) &&
       readAtMs > (seen.pushes?.changedAtMs ?? Number.NEGATIVE_INFINITY),

@@ -67,8 +67,9 @@ export type SourceAnswer = {
   readonly exporter: ExporterObservation;
   /** The conditions' metrics; null where one cannot be read. */
   readonly metrics: readonly (number | null)[];
-  /** When the program began, in seconds since 1970. Default: the page does not say. */
+  /** When the program began, in seconds since 1970 and by our clock. Default: the page does not say. */
   readonly startSeconds?: number | null;
+  readonly startedAtMs?: number;
   /** No page is kept of it, or it may be cut, and lacks what the answer before it had. Default: false. */
   readonly isShort?: boolean;
 };
@@ -128,13 +129,20 @@ export function takeRefusal(state: SourceState): SourceState {
   return { ...state, continuity, isGone: state.isGone || (main === 'ended' && state.kind !== 'exporter') };
 }
 
+/** A program's start is rounded to a second, and follows the corrections of the node's clock. */
+const START_JITTER_MS = 1_500;
+
 /** The state after a whole, readable answer, what that becomes, and whether another program gave it. */
 export function takeAnswer(
   before: SourceState,
-  { startSeconds = null, ...answer }: SourceAnswer,
+  { startSeconds = null, startedAtMs = 0, ...answer }: SourceAnswer,
 ): { readonly state: SourceState; readonly becomes: Becomes; readonly isAnother: boolean } {
   const began = startSeconds ?? before.startSeconds;
   const isAnother = before.startSeconds !== null && began !== before.startSeconds;
+  const sinceEndMs = startedAtMs - (before.view.endedAtMs ?? startedAtMs);
+  // What starts after main's end is not main.
+  if (isAnother && before.kind === 'program' && sinceEndMs > START_JITTER_MS)
+    return { state: before, becomes: 'ignored', isAnother: false };
   // Another program has not called.
   const state = { ...before, startSeconds: began, ...(isAnother && { calledAtMs: null }) };
   return { ...judgeAnswer(state, answer), isAnother };
@@ -142,7 +150,7 @@ export function takeAnswer(
 
 function judgeAnswer(
   state: SourceState,
-  answer: Omit<SourceAnswer, 'startSeconds'>,
+  answer: Omit<SourceAnswer, 'startSeconds' | 'startedAtMs'>,
 ): { readonly state: SourceState; readonly becomes: Becomes } {
   const { readAtMs, exporter: shown, metrics, isShort = false } = answer;
   const answeredAtMs = Math.max(readAtMs, state.answeredAtMs ?? readAtMs);

@@ -17,11 +17,8 @@ import { beginSource, type MainView, type SourceKind } from '../../../src/decide
 const ACCEPTS: Readonly<Record<string, string>> = { text: TEXT_ACCEPT, rich: RICH_ACCEPT };
 const nameAccept = (accept: string) => Object.keys(ACCEPTS).find((name) => ACCEPTS[name] === accept) ?? accept;
 
-const VIEWS: Readonly<Record<string, MainView>> = {
-  lives: { main: 'living', wasAlive: true, endedAtMs: null },
-  ending: { main: 'ending', wasAlive: true, endedAtMs: null },
-  ended: { main: 'ended', wasAlive: true, endedAtMs: 0 },
-};
+/** By the clock of `start=`. */
+const STORY_STARTED_MS = 100_000;
 
 type Fields = ReadonlyMap<string, string>;
 type KnownHere = Known<string, string>;
@@ -55,7 +52,9 @@ function playLine(known: KnownHere, what: string, words: readonly string[], nowM
   switch (what) {
     case 'main':
     case 'refused': {
-      const step = what === 'refused' ? takeRefused(known) : takeMain(known, VIEWS[first] as MainView);
+      const main = (first === 'lives' ? 'living' : first) as MainView['main'];
+      const view = { main, wasAlive: true, endedAtMs: main === 'ended' ? nowMs : null };
+      const step = what === 'refused' ? takeRefused(known) : takeMain(known, view);
       return { known: step.known, lines: step.fate === null ? [] : [`what vanished is ${step.fate}`] };
     }
     case 'used':
@@ -92,6 +91,7 @@ function readAnswer(accept: string, fields: Fields, nowMs: number) {
     exporter: { kind: 'answered', scrapes, thresholds, totals: { requests: null, failures: null, users: null } },
     metrics: fields.has('up') ? [number('up')] : [],
     startSeconds: number('start'),
+    startedAtMs: (number('start') ?? 0) * 1_000 - STORY_STARTED_MS,
     ...(!fields.has('cut') && { isShort: false }),
   } as const;
 }

@@ -12,8 +12,9 @@ import { READ_TIMEOUT_MS } from '../../../src/decide/serve/reads.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';
 import type { Scrape, ScraperPlan } from './scraper.ts';
-import { type Run, SELECTED, START_SECONDS } from './simulation.ts';
+import { type Run, SELECTED } from './simulation.ts';
 import { findGeneration, readPage } from './source.ts';
+import { START_SECONDS } from './world.ts';
 
 /** Answers on their way may end after a limit, for this long. */
 const ANSWERS_MS = 10_000;
@@ -43,10 +44,12 @@ export function findFaults(run: Run): readonly string[] {
   return run.scenario.isInTurn ? checkTurns(run) : [...checkBudget(run), ...checkEnd(run)];
 }
 
-/** 1: every scraper gets what each program had kept as it ended. */
+/** 1: every scraper gets what each program had kept as it ended. 2: and nothing of one that starts after the end. */
 function checkTurns({ scrapes, scenario: { scrapers, snapshotsMs, source } }: Run): readonly string[] {
   return scrapers.flatMap((plan) => {
     const readsMs = scrapes.map((each) => (each.plan === plan ? findReadMs(each.page) : Number.NaN));
+    if (readsMs.some((readMs) => readMs >= Number(source.downs.at(-1)?.toMs)))
+      return [`2: ${plan.address} got numbers of what started after the end`];
     return source.downs.flatMap(({ fromMs }, index) =>
       readsMs.some((readMs) => readMs >= Number(snapshotsMs[index]) && readMs < fromMs)
         ? []

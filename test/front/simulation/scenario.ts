@@ -56,6 +56,12 @@ function takeTurns(scenario: Scenario): Scenario {
   const fromMs = firstEndMs + (showsStart ? random.between(20, 3_000) : 8_000);
   const endMs = fromMs + random.between(500, 8_000);
   const ends = { fromMs: 0, toMs: Number.POSITIVE_INFINITY, frozenAtMs: endMs };
+  // A closed port is main's end only once the settle time is over, which is longer than what is between the two.
+  const shape = showsStart && random.chance(0.3) ? 'portOwn' : 'signalOwn';
+  const signalMs = endMs + (shape === 'portOwn' ? 60_000 : random.between(200, 2_000));
+  // The last one may outlive main's end, and be restarted then: what it counts from 0 is not main's.
+  const isRestarted = showsStart && shape === 'signalOwn' && random.chance(0.5);
+  const closedMs = isRestarted ? signalMs + random.between(1_600, 6_000) : endMs;
   const scrapers = Array.from({ length: random.pick([1, 2, 3]) }, (_, index) => ({
     ...{ address: `10.0.0.${index}`, agent: 'Prometheus/3', hasHeader: true, keeps: random.chance(0.5) },
     ...{ accept: random.pick([undefined, ACCEPTS.openMetrics, ACCEPTS.protobuf]), intervalMs, timeoutMs: intervalMs },
@@ -63,19 +69,19 @@ function takeTurns(scenario: Scenario): Scenario {
   }));
   return {
     ...scenario,
-    shape: 'signalOwn',
+    shape,
     limits: {
       ...scenario.limits,
-      ...{ scrapesWantedCount: 'auto', ttlMs: 60_000, terminationGraceMs: 70_000, pollMs: 1_000 },
+      ...{ scrapesWantedCount: 'auto', ttlMs: 60_000, terminationGraceMs: 70_000, pollMs: 1_000, settleMs: 4_000 },
     },
     endMs,
-    signalsMs: [endMs + random.between(200, 2_000)],
+    signalsMs: [signalMs],
     source: {
       ...{ families: ['a', 'b'].map((letter) => ({ name: `job_${letter}_total`, stepMs: 50, ...ends })), showsStart },
       ...{ formats: random.pick(['text', 'asked']), tookMs: random.pick([2, 20]), faults: [], hasLength: true },
       downs: [
         { fromMs: firstEndMs, toMs: fromMs },
-        { fromMs: endMs, toMs: Number.POSITIVE_INFINITY },
+        { fromMs: closedMs, toMs: isRestarted ? closedMs + 20 : Number.POSITIVE_INFINITY },
       ],
       ...{ hasCounters: false, upUntilMs: null },
     },

@@ -24,7 +24,7 @@ import { type Page, readPageBytes, showPage } from './page.ts';
 import { isBySignal, type Scenario } from './scenario.ts';
 import { callSnapshot, type Port, type Scrape, startScraper } from './scraper.ts';
 import { openSource, type SourceRead, type Whole } from './source.ts';
-import { openRandom, World } from './world.ts';
+import { openRandom, START_SECONDS, World } from './world.ts';
 
 /** What came of a run. */
 export type Run = {
@@ -52,8 +52,6 @@ export type Run = {
 /** What is judged. */
 export const SELECTED = 'job_a_total';
 const SELECTOR = { name: SELECTED, labels: [] };
-/** Of the wall clock, when a run begins, since 1970. */
-export const START_SECONDS = 1_800_000_000;
 
 /** Runs it. `isTold`: with its story. */
 export async function simulate(scenario: Scenario, isTold = false): Promise<Run> {

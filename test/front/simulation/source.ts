@@ -5,7 +5,7 @@ import type { Exchange, ExchangeResult, Request } from '../../../src/base/net/ex
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import type { Format } from '../../../src/exposition/format.ts';
 import { ACCEPTS, END_LINE, type Page, showPage, TYPES, writeFamily } from './page.ts';
-import type { World } from './world.ts';
+import { START_SECONDS, type World } from './world.ts';
 
 /**
  * `slow`: each answer takes `ms`; `cut`: an answer breaks off, after a family if it has no length; `endless`:
@@ -193,7 +193,8 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     const isCut = fault?.kind === 'cut';
     const series = new Map(page);
     if (plan.upUntilMs !== null) series.set('job_up', Number(askedAtMs < plan.upUntilMs));
-    if (plan.showsStart) series.set('process_start_time_seconds', 1_800_000_000 + now);
+    const startedAtMs = plan.downs.findLast(({ toMs }) => toMs <= askedAtMs)?.toMs ?? 0;
+    if (plan.showsStart) series.set('process_start_time_seconds', START_SECONDS + startedAtMs / 1_000);
     if (plan.hasCounters) series.set('promhttp_metric_handler_requests_total{code="200"}', finishedCount);
     if (plan.hasCounters) series.set('promhttp_metric_handler_requests_in_flight', 1);
     const rows = [...series].map(([name, value]) => writeFamily(format, name, value));

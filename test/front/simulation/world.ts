@@ -12,6 +12,9 @@ const { _tickCallback: runMicrotasks } = process as unknown as { readonly _tickC
 /** More turns than any run needs. */
 const TURNS_MAX_COUNT = 20_000;
 
+/** Of the wall clock, when a run begins, since 1970. */
+export const START_SECONDS = 1_800_000_000;
+
 /** A seeded generator of random numbers (mulberry32). */
 export type Random = ReturnType<typeof openRandom>;
 
