@@ -102,8 +102,8 @@ export function openServing(
     highWaterMark: 16 * 1024,
   });
   // A client may end its side after a request and wait for the answer; Node has this setting without a page
-  // of its own.
-  Object.assign(http, { httpAllowHalfOpen: true });
+  // of its own. 16 KB hold thousands of tiny headers, whose strings fill the heap while requests wait.
+  Object.assign(http, { httpAllowHalfOpen: true, maxHeadersCount: 100 });
   http.on('connection', (socket) => connections.accept(socket));
   http.on('request', onRequest);
 

@@ -92,7 +92,7 @@ function openIndex({ limits, clock }: Pick<PagesParts, 'limits' | 'clock'>) {
     },
     /** Why there is no room for that; null: there is. */
     judge: (namespace: string, to: Taken): Refusal | null => judgeRoom(room, { namespace, to }, limits),
-    /** A hand-over or a check begins: thousands of labels take 10 ms. @throws Refused */
+    /** A hand-over or a check begins. @throws Refused */
     begin(namespace: string) {
       const counted = countHandOver(room, namespace, clock.nowMs());
       if (typeof counted === 'string') throw new Refused(counted, namespace);
@@ -129,7 +129,7 @@ function describePage(key: string, kept: Kept, sizeBytes: number) {
 async function readHead({ body, proven, address }: HandedOver) {
   const pieces = openBody(body[Symbol.asyncIterator]());
   const handOver = readHandOver(await pieces.readLine(), proven, address);
-  return { handOver, key: nameKey(handOver.pod), pieces };
+  return { handOver, key: nameKey(handOver), pieces };
 }
 
 /** Keeps the index and the store in step: one change of a file after the other. */
@@ -291,8 +291,7 @@ export async function openPages(parts: PagesParts) {
         pages_listed: seconds.length,
         bytes: index.sizeBytes(),
         bytes_limit: limits.maxBytes,
-        oldest_page_timestamp_seconds:
-          seconds.length === 0 ? null : seconds.reduce((one, other) => Math.min(one, other)),
+        oldest_page_timestamp_seconds: seconds.length === 0 ? null : seconds.reduce((a, b) => Math.min(a, b)),
       };
     },
   };

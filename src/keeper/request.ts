@@ -76,9 +76,8 @@ export function readHandOver(line: string, proven: ProvenPod | null, address: st
   if (proven !== null && ip !== address) throw new Refused('otherAddress', `${address} is not ${ip}`);
   if (!/^[0-9a-fA-F.:]{2,45}$/.test(ip)) throw unreadable('pod.ip');
   const target = at(root, 'target');
-  const port = target['port'];
+  const [port, endedAtSeconds] = [target['port'], root['endedAtSeconds']];
   if (!isWithin(port, 1, 65_535)) throw unreadable('target.port');
-  const endedAtSeconds = root['endedAtSeconds'];
   if (!isWithin(endedAtSeconds, 0, Number.MAX_SAFE_INTEGER)) throw unreadable('endedAtSeconds');
   const formats = toObjects(root['formats']).map(readFormat);
   if (formats.length === 0 || formats.length > FORMATS_MAX_COUNT) throw unreadable('formats');
@@ -112,6 +111,8 @@ function readFormat(format: Json): HandOver['formats'][number] {
 
 function readTexts(value: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(isObject(value) ? value : {}).filter(([name]) => META_NAME.test(name));
+  // 16 KB hold thousands of tiny ones, which take 10 ms.
+  if (entries.length > 256) throw new Refused('tooLarge', `${entries.length} labels or annotations; at most 256`);
   return Object.fromEntries(entries.filter((each): each is [string, string] => typeof each[1] === 'string'));
 }
 

@@ -33,8 +33,7 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
       kind: 'TokenReview',
       spec: { token, audiences: [AUDIENCE] },
     });
-    const path = '/apis/authentication.k8s.io/v1/tokenreviews';
-    const request = { method: 'POST', path, body } as const;
+    const request = { method: 'POST', path: '/apis/authentication.k8s.io/v1/tokenreviews', body } as const;
     const client = idle.pop() ?? openApiClient();
     const answer = await client.ask(server, request, AbortSignal.timeout(SERVER_TIMEOUT_MS));
     idle.push(client);

@@ -25,10 +25,10 @@ export type RoutesParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-/** A pod gives up after 2 s; hundreds may end at once, by one connection each: who has more makes room. */
-const HAND_OVER_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 2, requestMs: 2_500, idleMs: 10_000 };
 /** One Prometheus scrapes every page, many at once. */
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
+/** A pod gives up after 2 s; hundreds may end at once, by one connection each: who has more makes room. */
+const HAND_OVER_LIMITS = { ...SERVE_LIMITS, addressCount: 2, waitingCount: 1, requestMs: 2_500, idleMs: 10_000 };
 /** Tokens of an address checked at once: a connection to the API server each. */
 const PROVING = { maxCount: 8, ofOneMaxCount: 2 };
 /** Hand-overs of a namespace written at once: a compressor each. Two that are slow keep no other out. */
@@ -73,8 +73,8 @@ export function openHandOverServer({ pages, clock, prove, log }: RoutesParts, li
       await taking.run(proven?.namespace ?? address, gone, () => work({ body: request, proven, address, gone }));
       await sendText(exchange, status, done);
     } catch (error) {
-      // What is left of the body is read too, or the answer would be lost.
-      request.resume();
+      // What is left of the body is read too, or the answer would be lost; not by who began to read it.
+      request.removeAllListeners('readable').resume();
       if (gone.aborted) return;
       const { reason, message } = toRefused(error);
       const [refusedStatus, text] = REFUSALS[reason];

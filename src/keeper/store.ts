@@ -74,7 +74,7 @@ export async function openStore(folder: string, isCheck = false) {
       opened.defer(() => unlink(path).catch(() => {}));
       await writeFile(path, kept, pages, onSize);
       const written = opened.move();
-      const place = () => rename(path, pagePath(nameKey(kept.pod)));
+      const place = () => rename(path, pagePath(nameKey(kept)));
       return { place, [Symbol.asyncDispose]: () => written.disposeAsync() };
     },
     /** What was put in place is there after a crash from now on. @throws what the file system throws */
@@ -118,9 +118,9 @@ export async function openStore(folder: string, isCheck = false) {
   };
 }
 
-/** By what the page of a pod is known. */
-export function nameKey({ namespace, name, uid }: HandOver['pod']): string {
-  return createHash('sha256').update(`${namespace}/${name}/${uid}`).digest('hex').slice(0, 32);
+/** By what a page is known: a pod may have two fronts. */
+export function nameKey({ pod: { namespace, name, uid }, target: { port } }: Pick<HandOver, 'pod' | 'target'>): string {
+  return createHash('sha256').update(`${namespace}/${name}/${uid}/${port}`).digest('hex').slice(0, 32);
 }
 
 async function writeFile(

@@ -37,7 +37,8 @@ export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
         return await work();
       } finally {
         running.splice(running.indexOf(client), 1);
-        beginNext();
+        // Not at once: of work that waits for nothing all would run before any other's next step.
+        setImmediate(beginNext);
       }
     },
   };

@@ -310,18 +310,18 @@ test('any client is answered in its format; only scrapers have pages kept', asyn
   assert.equal(readWhole(await ask(ACCEPTS.openMetrics, false)).format, 'openMetrics');
   asked.length = 0;
   await world.post();
-  assert.deepEqual(asked, [RICH_ACCEPT]);
+  assert.deepEqual(asked, [TEXT_ACCEPT, RICH_ACCEPT]);
   await world.post();
-  assert.deepEqual(asked, [RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
+  assert.deepEqual(asked, [TEXT_ACCEPT, RICH_ACCEPT, TEXT_ACCEPT], 'it has text alone');
 });
 
 test('a program that fails while it starts is asked for the rich page again, and kept in text until there is one', async (t) => {
   // Also by an empty page, as of a registry with vectors only, unless its type says that it has text alone.
   for (const [failsCount, failure, wanted] of [
-    [1, { status: 503 }, 'RT RT RT'],
-    [9, { status: 503 }, 'RT RT RT'],
-    [1, { type: TYPES.protobuf }, 'RT RT RT'],
-    [1, { type: TYPES.text }, 'R T T'],
+    [1, { status: 503 }, 'TR TR TR'],
+    [9, { status: 503 }, 'TR TR TR'],
+    [1, { type: TYPES.protobuf }, 'TR TR TR'],
+    [1, { type: TYPES.text }, 'TR T T'],
   ] as const) {
     const { source, post } = await openWorld(t);
     let asked = '';

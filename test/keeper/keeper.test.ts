@@ -28,6 +28,16 @@ test('a page is listed with the labels of its pod, and served in the format that
   assert.equal(await keeper.metric('handed_over_total'), 2);
 });
 
+test('a pod that has two fronts hands over the page of each, and takes back that of one', async () => {
+  await using keeper = await startKeeper();
+  const front = (port: number) => ({ head: { target: { container: 'lastscrape', portName: 'lastscrape', port } } });
+  for (const port of [9469, 9569]) assert.equal(await keeper.handOver(front(port)), '201 kept');
+  const listInstances = async () => (await keeper.listTargets()).map(({ labels }) => labels['instance']);
+  assert.deepEqual(await listInstances(), ['127.0.0.1:9469', '127.0.0.1:9569']);
+  assert.equal(await keeper.handOver(front(9469), 'withdraw'), '200 forgotten');
+  assert.deepEqual(await listInstances(), ['127.0.0.1:9569']);
+});
+
 test('a list of many targets, sent in pieces, is whole', async () => {
   await using keeper = await startKeeper();
   const names = Array.from({ length: 65 }, (_, index) => `job-${index}`);

@@ -30,3 +30,11 @@ test('readHandOver() keeps labels that are texts with names as a pod may have, a
   const list = readHandOver(readLine({ pod: { ...pod, annotations: ['y'] } }), null, '::1').pod.annotations;
   assert.deepEqual(list, {});
 });
+
+test('readHandOver() refuses more labels than any pod has: each takes time that others wait for', () => {
+  const list = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, '']));
+  const pod = { namespace: 'a', name: 'b', uid: 'c', labels: list(256), annotations: {} };
+  assert.equal(Object.keys(readHandOver(readLine({ pod }), null, '::1').pod.labels).length, 256);
+  const isTooLarge = (error: unknown) => error instanceof Refused && error.reason === 'tooLarge';
+  assert.throws(() => readHandOver(readLine({ pod: { ...pod, labels: list(257) } }), null, '::1'), isTooLarge);
+});

@@ -1,6 +1,7 @@
 // The keeper's ports, with pods that prove who they are: who comes when many do, and what counts as refused.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -42,9 +43,13 @@ async function openServer(onProve: () => Promise<void> = async () => {}, limits:
     connections: () => server.connections.list(),
     lines,
     /** Sends from that address of this machine; the status. */
-    send(token: string, { from = '127.0.0.1', method = 'POST', path = '/hand-over', body = writeHandOver({}) } = {}) {
+    send(
+      token: string,
+      { from = '127.0.0.1', method = 'POST', path = '/hand-over', body = writeHandOver({}), headersCount = 0 } = {},
+    ) {
       return new Promise<number>((resolve, reject) => {
         const sent = request({ port, host: '127.0.0.1', localAddress: from, method, path });
+        for (let index = 0; index < headersCount; index++) sent.setHeader(`x-${index}`, '');
         if (token !== '') sent.setHeader('authorization', `Bearer ${token}`);
         sent.setHeader('content-length', body.length);
         sent.on('error', reject);
@@ -62,6 +67,13 @@ async function openServer(onProve: () => Promise<void> = async () => {}, limits:
       const head = `Host: k\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`;
       socket.write(`POST /hand-over HTTP/1.1\r\n${head}`);
       socket.write(body.subarray(0, body.length - 1));
+    },
+    /** Sends that many requests at once over one connection; once it is closed. */
+    async pipeline(token: string, count: number): Promise<void> {
+      const socket = connect({ port, host: '127.0.0.1' });
+      socket.on('error', () => {});
+      socket.write(`POST /hand-over/check HTTP/1.1\r\nHost: k\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(count));
+      await once(socket, 'close');
     },
     [Symbol.asyncDispose]: () => closeServers([server]),
   };
@@ -108,6 +120,26 @@ test('slow requests of several pods, a few of each, keep no other pod from conne
     for (let i = 0; i < 2; i++) server.stall('evil.pod', from);
   await until('all of them', 30_000, async () => server.connections().length === 6 || undefined);
   assert.equal(await server.send('shop.pod'), 201);
+});
+
+test('a request of hundreds of headers is refused: those that wait for their turn would fill the heap', async () => {
+  await using server = await openServer();
+  assert.equal(await server.send('shop.job-1', { headersCount: 50 }), 201);
+  assert.equal(await server.send('shop.job-1', { headersCount: 150 }), 431);
+});
+
+test('a connection is closed over which three requests come at once', { timeout: 60_000 }, async () => {
+  const never = Promise.withResolvers<void>();
+  await using server = await openServer(() => never.promise);
+  await server.pipeline('shop.job-1', 3);
+  never.resolve();
+});
+
+test('what is refused is read to its end: its client may not look for an answer before that', async () => {
+  await using server = await openServer();
+  server.stall('shop.job-1', '127.0.0.2', Buffer.concat([Buffer.from('{}\n'), Buffer.alloc(30_000_000)]));
+  const findMostRead = () => Math.max(0, ...server.connections().map(({ socket }) => socket.bytesRead));
+  await until('all of it', 30_000, async () => findMostRead() > 29_999_999 || undefined);
 });
 
 test('what is refused counts where a pod then holds: no check, and nobody without a token', async () => {

@@ -113,7 +113,7 @@ export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: bo
 
 /** What own reads ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
-  const { uses, leftOut, isTextOnly, isTextWanted, hasRichFailed } = pages;
+  const { uses, leftOut, isTextOnly, isTextWanted } = pages;
   const kept = listKept(pages);
   if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
   const living = listLiving(uses, nowMs);
@@ -121,10 +121,9 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   // Many programs answer in text whatever they are asked for.
   const hasText = uses.some((use) => kept.some((page) => isText(page) && page.accept === use.accept));
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
-  // Before a scraper asks: the rich one, and text where that is something else.
-  const accepts = living.length > 0 ? living : isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT];
-  const needsTextToo = isOut(RICH_ACCEPT) || isKept(pages, RICH_ACCEPT) || hasRichFailed;
-  const text = (living.length > 0 ? needsText : needsTextToo) ? [TEXT_ACCEPT] : [];
+  // Before a scraper asks: first text, which all take, then the rich one.
+  const accepts = living.length > 0 ? living : [TEXT_ACCEPT, ...(isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT])];
+  const text = living.length > 0 && needsText ? [TEXT_ACCEPT] : [];
   // There is room again where those that fit are no longer asked for.
   return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
 }
@@ -133,7 +132,8 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
 export function listWanted(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly Wanted[] {
   const polled = listPolled(pages, nowMs, isLiving);
   const isAsked = !isLiving || polled.length < 2 || listLiving(pages.uses, nowMs).length > 0;
-  const spare = isAsked ? null : pages.hasRichFailed ? RICH_ACCEPT : pages.isTextWanted ? null : TEXT_ACCEPT;
+  const isTextSpare = !pages.isTextWanted && isKept(pages, RICH_ACCEPT);
+  const spare = isAsked ? null : pages.hasRichFailed ? RICH_ACCEPT : isTextSpare ? TEXT_ACCEPT : null;
   return polled.map((accept) => ({ accept, ...(accept === spare && { isSpare: true }) }));
 }
 
@@ -230,7 +230,7 @@ function leaveOut<Store>({ list, leftOut, ...rest }: Pages<Store>, accept: strin
 function isTooLarge({ list }: Pages<unknown>, accept: string, sizeBytes: number, polled: readonly string[]): boolean {
   // No scraper has asked for the rich page. It may take half of the memory for pages, since the text, which
   // a scraper that comes after the end may need, takes the other half.
-  if (accept === RICH_ACCEPT) return sizeBytes > PAGES_MAX_BYTES / 2;
+  if (accept === RICH_ACCEPT && sizeBytes > PAGES_MAX_BYTES / 2) return true;
   const used = list.filter((each) => polled.includes(each.accept));
   if ((used[0]?.accept ?? accept) === accept) return false;
   return used.reduce((sum, each) => sum + (each.accept === accept ? 0 : each.sizeBytes), sizeBytes) > PAGES_MAX_BYTES;

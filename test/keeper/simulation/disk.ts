@@ -64,7 +64,7 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
             [Symbol.asyncDispose]: wait,
             async place() {
               await wait();
-              change(nameKey(kept.pod), file);
+              change(nameKey(kept), file);
             },
           };
         },
