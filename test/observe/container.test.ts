@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import type { ConditionObservation } from '../../src/decide/model.ts';
 import type { Condition } from '../../src/observe/condition-kind.ts';
 import { combineContainers, containerKind, openPodSource, selectContainers } from '../../src/observe/container.ts';
-import type { PodEnvironment } from '../../src/pod/pod-reader.ts';
 import { RUNNING_AGE_MS } from '../../src/pod/pod-request.ts';
 import { type ContainerState, type Pod, readPod } from '../../src/pod/pod-status.ts';
-import { type ApiAnswerer, type ApiServer, give, openApiServer, refuse } from '../stand-in/api-server.ts';
+import { type ApiAnswerer, give, makePodEnvironment, openApiServer, refuse } from '../stand-in/api-server.ts';
 import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { readRecordedText } from '../support/recording.ts';
 import { CONTEXT, UNDISTURBED } from './condition-context.ts';
@@ -116,174 +115,117 @@ function recorded(file: string): string {
 const giveNever: ApiAnswerer = (_, response) => give(response, recorded('never'));
 const forbid: ApiAnswerer = (_, response) => refuse(response, 403);
 
-type Watch = {
-  readonly server: ApiServer;
-  readonly conditions: readonly Condition[];
-  readonly observe: (index?: number) => Promise<ConditionObservation>;
-  readonly advance: (ms: number) => void;
-};
-
 /** Watches with these entries the pod that the server gives, with a clock that the test moves. */
-async function watch(
-  entries: readonly string[],
-  answer: ApiAnswerer,
-  scenario: (watch: Watch) => Promise<void>,
-  sidecars: readonly string[] = [],
-) {
-  await using server = await openApiServer({ authority, answer });
-  let now = 0;
-  const environment: PodEnvironment = {
-    accountFolder: server.accountFolder,
-    mountInfoPath: '/nowhere',
-    nowMs: () => now,
-    pause: async (ms) => {
-      now += ms;
-    },
-    jitter: () => 0,
-  };
+async function watch(entries: readonly string[], answer: ApiAnswerer, sidecars: readonly string[] = []) {
+  const server = await openApiServer({ authority, answer });
+  const { environment, advance } = makePodEnvironment(server.accountFolder);
   const pod = openPodSource(server.env, environment);
   const conditions = entries.map((entry) => {
     const parsed = containerKind.read(entry, { pid: 1, pod, names: sidecars });
     assert.ok('value' in parsed, entry);
     return parsed.value;
   });
-  const observe = (index = 0) => (conditions[index] as Condition).observe(UNDISTURBED);
-  await scenario({ server, conditions, observe, advance: (ms) => (now += ms) });
-  await pod.close();
+  return {
+    ...{ server, conditions, advance },
+    observe: (index = 0) => (conditions[index] as Condition).observe(UNDISTURBED),
+    async [Symbol.asyncDispose]() {
+      await pod.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
 }
 
 test('observe() follows a container from its start through restarts, and asks every 5 s meanwhile', {
   skip,
 }, async () => {
   let file = 'on-failure.1-waiting';
-  await watch(
-    ['fails', 'good'],
-    (_, response) => give(response, recorded(file)),
-    async ({ server, observe, advance }) => {
-      assert.deepEqual(await observe(), {
-        kind: 'notStarted',
-        why: 'container fails not started (PodInitializing)',
-        exitCodes: {},
-      });
-      file = 'on-failure.2-running';
-      assert.equal((await observe()).kind, 'notStarted', 'served again');
-      advance(RUNNING_AGE_MS);
-      assert.deepEqual(await observe(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
-      for (const [next, seen] of [
-        ['on-failure.3-ended', 'ended with 3, to be restarted'],
-        ['on-failure.4-crash-loop', 'to be restarted (CrashLoopBackOff)'],
-      ]) {
-        file = next as string;
-        advance(RUNNING_AGE_MS);
-        assert.deepEqual(await observe(), { kind: 'alive', seen: `container fails ${seen}`, exitCodes: {} });
-      }
-      assert.equal(server.requests.length, 4);
-      assert.deepEqual(await observe(1), {
-        kind: 'done',
-        seen: 'container good ended with 0',
-        provesWasAlive: true,
-        answerNumber: 4,
-        exitCodes: { good: 0 },
-      });
-      assert.equal(server.requests.length, 4, 'conditions share an answer');
-    },
-  );
+  await using watched = await watch(['fails', 'good'], (_, response) => give(response, recorded(file)));
+  const { server, observe, advance } = watched;
+  const why = 'container fails not started (PodInitializing)';
+  assert.deepEqual(await observe(), { kind: 'notStarted', why, exitCodes: {} });
+  file = 'on-failure.2-running';
+  assert.equal((await observe()).kind, 'notStarted', 'served again');
+  advance(RUNNING_AGE_MS);
+  assert.deepEqual(await observe(), { kind: 'alive', seen: 'container fails running', exitCodes: {} });
+  for (const [next, seen] of [
+    ['on-failure.3-ended', 'ended with 3, to be restarted'],
+    ['on-failure.4-crash-loop', 'to be restarted (CrashLoopBackOff)'],
+  ]) {
+    file = next as string;
+    advance(RUNNING_AGE_MS);
+    assert.deepEqual(await observe(), { kind: 'alive', seen: `container fails ${seen}`, exitCodes: {} });
+  }
+  assert.equal(server.requests.length, 4);
+  const done = { kind: 'done', seen: 'container good ended with 0', provesWasAlive: true };
+  assert.deepEqual(await observe(1), { ...done, answerNumber: 4, exitCodes: { good: 0 } });
+  assert.equal(server.requests.length, 4, 'conditions share an answer');
 });
 
 test('observe() proves "done" once for each answer, with an answer for each observation at first', {
   skip,
 }, async () => {
-  await watch(['load'], giveNever, async ({ server, observe, advance }) => {
-    const numbers: unknown[] = [];
-    for (let count = 0; count < 21; count++) {
-      const observation = await observe();
-      assert.ok(observation.kind === 'done');
-      numbers.push(observation.answerNumber);
-      advance(500);
-    }
-    assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
-    assert.equal(server.requests.length, 20);
-    advance(RUNNING_AGE_MS);
-    assert.deepEqual(await observe(), {
-      kind: 'done',
-      seen: 'container load ended with 3',
-      provesWasAlive: true,
-      answerNumber: 21,
-      exitCodes: { load: 3 },
-    });
-  });
+  await using watched = await watch(['load'], giveNever);
+  const { server, observe, advance } = watched;
+  const numbers: unknown[] = [];
+  for (let count = 0; count < 21; count++) {
+    const observation = await observe();
+    assert.ok(observation.kind === 'done');
+    numbers.push(observation.answerNumber);
+    advance(500);
+  }
+  assert.deepEqual(numbers, [...Array(20).keys()].map((index) => index + 1).concat(20));
+  assert.equal(server.requests.length, 20);
+  advance(RUNNING_AGE_MS);
+  const done = { kind: 'done', seen: 'container load ended with 3', provesWasAlive: true };
+  assert.deepEqual(await observe(), { ...done, answerNumber: 21, exitCodes: { load: 3 } });
 });
 
 test('observe() says what keeps it from seeing, and what to do', { skip }, async () => {
-  await watch(['load'], forbid, async ({ observe }) => {
-    const observed = await observe();
-    assert.ok(observed.kind === 'blind');
-    assert.equal(observed.why, 'container load unknown: HTTP 403');
-    assert.match(String(observed.problem), /kubectl create role lastscrape/);
-  });
-  await watch(
-    ['load'],
-    (_, response) => response.writeHead(503).end(),
-    async ({ observe }) => {
-      const observed = await observe();
-      assert.ok(observed.kind === 'blind' && observed.problem === undefined);
-    },
-  );
-  await watch(['lode'], giveNever, async ({ observe }) => {
-    const problem = 'this pod has no such container; must be one of "load"';
-    assert.deepEqual(await observe(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
-  });
+  await using forbidden = await watch(['load'], forbid);
+  const observed = await forbidden.observe();
+  assert.ok(observed.kind === 'blind');
+  assert.equal(observed.why, 'container load unknown: HTTP 403');
+  assert.match(String(observed.problem), /kubectl create role lastscrape/);
+  await using broken = await watch(['load'], (_, response) => response.writeHead(503).end());
+  const unseen = await broken.observe();
+  assert.ok(unseen.kind === 'blind' && unseen.problem === undefined);
+  await using mistyped = await watch(['lode'], giveNever);
+  const problem = 'this pod has no such container; must be one of "load"';
+  assert.deepEqual(await mistyped.observe(), { kind: 'blind', why: `container lode unknown: ${problem}`, problem });
 });
 
 test('check() finds what can never work, and asks three times before it believes a refusal', { skip }, async () => {
-  await watch(['load', '*', 'lode'], giveNever, async ({ conditions, server }) => {
-    const problems = [];
-    for (const { check } of conditions) problems.push(await check?.());
-    assert.deepEqual(problems, [null, null, 'this pod has no such container; must be one of "load"']);
-    assert.equal(server.requests.length, 1);
-  });
-  await watch(['load', '*'], forbid, async ({ conditions, server }) => {
-    for (const { check } of conditions) assert.match(String(await check?.()), /create the Role/);
-    assert.equal(server.requests.length, 3, 'for all conditions together');
-  });
-  const answer: ApiAnswerer = (_, response, count) =>
-    count < 2 ? refuse(response, 403) : give(response, recorded('never'));
-  await watch(['load'], answer, async ({ conditions }) => assert.equal(await conditions[0]?.check?.(), null));
-  await watch(
-    ['load'],
-    (_, response) => response.writeHead(500).end(),
-    async ({ conditions, server }) => {
-      assert.equal(await conditions[0]?.check?.(), null, 'that may pass');
-      assert.equal(server.requests.length, 1);
-    },
+  await using mistyped = await watch(['load', '*', 'lode'], giveNever);
+  const problems = [];
+  for (const { check } of mistyped.conditions) problems.push(await check?.());
+  assert.deepEqual(problems, [null, null, 'this pod has no such container; must be one of "load"']);
+  assert.equal(mistyped.server.requests.length, 1);
+  await using forbidden = await watch(['load', '*'], forbid);
+  for (const { check } of forbidden.conditions) assert.match(String(await check?.()), /create the Role/);
+  assert.equal(forbidden.server.requests.length, 3, 'for all conditions together');
+  await using allowed = await watch(['load'], (request, response, count) =>
+    (count < 2 ? forbid : giveNever)(request, response, count),
   );
+  assert.equal(await allowed.conditions[0]?.check?.(), null);
+  await using broken = await watch(['load'], (_, response) => response.writeHead(500).end());
+  assert.equal(await broken.conditions[0]?.check?.(), null, 'that may pass');
+  assert.equal(broken.server.requests.length, 1);
 });
 
 test('inspect() shows the states of the containers', { skip }, async () => {
   const body = recorded('on-failure.3-ended');
-  await watch(
-    ['*', 'good', 'lode'],
-    (_, response) => give(response, body),
-    async ({ conditions }) => {
-      const lines = [];
-      for (const { inspect } of conditions) lines.push(await inspect?.());
-      assert.deepEqual(lines, [
-        ['fails ended with 3, to be restarted', 'good ended with 0', 'oom ended with 137 (OOMKilled), to be restarted'],
-        ['good ended with 0'],
-        ['this pod has no such container; must be one of "fails", "good", "oom", "noimage"'],
-      ]);
-    },
-    ['noimage', 'native'],
-  );
-  await watch(
-    ['load'],
-    (_, response) => refuse(response, 404),
-    async ({ conditions }) => {
-      assert.deepEqual(await conditions[0]?.inspect?.(), [
-        'unknown: pod load-tests/load-x7k2p is not there (HTTP 404)',
-      ]);
-    },
-  );
+  const sidecars = ['noimage', 'native'];
+  await using watched = await watch(['*', 'good', 'lode'], (_, response) => give(response, body), sidecars);
+  const lines = [];
+  for (const { inspect } of watched.conditions) lines.push(await inspect?.());
+  assert.deepEqual(lines, [
+    ['fails ended with 3, to be restarted', 'good ended with 0', 'oom ended with 137 (OOMKilled), to be restarted'],
+    ['good ended with 0'],
+    ['this pod has no such container; must be one of "fails", "good", "oom", "noimage"'],
+  ]);
+  await using missing = await watch(['load'], (_, response) => refuse(response, 404));
+  const unknown = 'unknown: pod load-tests/load-x7k2p is not there (HTTP 404)';
+  assert.deepEqual(await missing.conditions[0]?.inspect?.(), [unknown]);
 });
 
 test('read() takes the name of a container, or all', () => {

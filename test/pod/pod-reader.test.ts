@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
 import { BODY_MAX_BYTES } from '../../src/pod/api-server.ts';
-import { openPodReader, type PodEnvironment, type PodReadResult } from '../../src/pod/pod-reader.ts';
+import { openPodReader, type PodReadResult } from '../../src/pod/pod-reader.ts';
 import { type FailedPodRequest, RETRY_PAUSES_MS } from '../../src/pod/pod-request.ts';
-import { type ApiAnswerer, type ApiServer, give, makeToken, openApiServer, refuse } from '../stand-in/api-server.ts';
+import {
+  type ApiAnswerer,
+  type ApiServer,
+  give,
+  makePodEnvironment,
+  makeToken,
+  openApiServer,
+  refuse,
+} from '../stand-in/api-server.ts';
 import { type Authority, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { findFreePort } from '../support/listen.ts';
 import { readRecordedText } from '../support/recording.ts';
@@ -15,21 +22,6 @@ const skip = gateOpenssl('test/pod/pod-reader.test.ts');
 const authority = makeAuthority();
 const POD = readRecordedText('kubernetes-1.36.3/never.json');
 const GET = 'GET /api/v1/namespaces/load-tests/pods/load-x7k2p';
-
-/** A clock that the test moves; no jitter, unless asked for. */
-function makeEnvironment(accountFolder: string, jitter = 0) {
-  let now = 1_000_000;
-  const environment: PodEnvironment = {
-    accountFolder,
-    mountInfoPath: join(accountFolder, 'mountinfo'),
-    nowMs: () => now,
-    pause: async (ms) => {
-      now += ms;
-    },
-    jitter: () => jitter,
-  };
-  return { environment, advance: (ms: number) => (now += ms), now: () => now };
-}
 
 type Setting = {
   readonly env?: Readonly<Record<string, string>>;
@@ -41,7 +33,7 @@ type Setting = {
 /** A server that answers so, and a reader. */
 async function open(answer: ApiAnswerer, { env = {}, mountInfo = '', jitter = 0, ...server }: Setting = {}) {
   const api = await openApiServer({ authority, answer, ...server });
-  const { environment, ...clock } = makeEnvironment(api.accountFolder, jitter);
+  const { environment, ...clock } = makePodEnvironment(api.accountFolder, jitter);
   writeFileSync(environment.mountInfoPath, mountInfo);
   const pod = openPodReader({ ...api.env, ...env }, environment);
   return {
@@ -278,7 +270,10 @@ test('read() says what is missing, and asks no server', { skip }, async () => {
     assert.equal(result.why, String(result.problem).replace(/; (?:this must|must be|set it) .*$/, ''));
     assert.deepEqual([result.isLasting, result.retryAtMs, world.server.requests.length], [true, null, 0]);
   }
-  const pod = openPodReader({ KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' }, makeEnvironment('/nowhere').environment);
+  const pod = openPodReader(
+    { KUBERNETES_SERVICE_HOST: '::1', HOSTNAME: 'a' },
+    makePodEnvironment('/nowhere').environment,
+  );
   assert.match(
     String(expectFailure(await pod.read(NEWEST)).problem),
     /^no service account is mounted at \/nowhere; remove automountServiceAccountToken: false from the pod or its account$/,

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import type { PodEnvironment } from '../../src/pod/pod-reader.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { readRecordedBody } from '../support/recording.ts';
@@ -73,6 +74,21 @@ export async function openApiServer({ authority, certificate, answer }: ApiServe
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** What a reader of the pod finds around it, with a clock that the test moves; no jitter, unless asked for. */
+export function makePodEnvironment(accountFolder: string, jitter = 0) {
+  let now = 1_000_000;
+  const environment: PodEnvironment = {
+    accountFolder,
+    mountInfoPath: join(accountFolder, 'mountinfo'),
+    nowMs: () => now,
+    pause: async (ms) => {
+      now += ms;
+    },
+    jitter: () => jitter,
+  };
+  return { environment, advance: (ms: number) => (now += ms), now: () => now };
 }
 
 /** Answers with a pod, or with anything else under 200. */
