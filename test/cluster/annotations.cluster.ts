@@ -184,25 +184,21 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
 ];
 
 export function runAnnotationScenarios(): void {
-  runScenarioIn(
-    'annotations: kubectl warns of annotations without effect, and refuses nothing',
-    {},
-    async (namespace) => {
-      const { cluster } = getFixture();
-      using shell = await openGuideShell(cluster, namespace);
-      await shell.run('annotations');
-      try {
-        await cluster.kubectl([
-          ...['label', 'validatingadmissionpolicies,validatingadmissionpolicybindings', 'lastscrape-annotations'],
-          ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
-        ]);
-        await checkWarnings(namespace.name);
-        assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
-      } finally {
-        await cluster.kubectl(['delete', '--filename', POLICY]);
-      }
-    },
-  );
+  runScenarioIn('annotations: kubectl warns of annotations without effect, and refuses nothing', async (namespace) => {
+    const { cluster } = getFixture();
+    using shell = await openGuideShell(cluster, namespace);
+    await shell.run('annotations');
+    try {
+      await cluster.kubectl([
+        ...['label', 'validatingadmissionpolicies,validatingadmissionpolicybindings', 'lastscrape-annotations'],
+        ...[`${RUN_LABEL}=${cluster.run}`, '--overwrite'],
+      ]);
+      await checkWarnings(namespace.name);
+      assert.equal(await shell.run('annotations check'), 'pod/try-lastscrape created (server dry run)\n');
+    } finally {
+      await cluster.kubectl(['delete', '--filename', POLICY]);
+    }
+  });
 }
 
 async function checkWarnings(namespace: string): Promise<void> {

@@ -17,7 +17,7 @@ const MADE = [
 ] as const;
 
 export function runChartScenarios(): void {
-  runScenarioIn('chart: installed, tested, upgraded and taken away', {}, async (namespace) => {
+  runScenarioIn('chart: installed, tested, upgraded and taken away', async (namespace) => {
     requirePolicies();
     const { cluster } = getFixture();
     const name = `chart-${cluster.run}`;
@@ -50,7 +50,7 @@ export function runChartScenarios(): void {
     assert.equal(await cluster.kubectl(['get', 'pods', '--namespace', namespace.name, '--output=name']), '');
   });
 
-  runScenarioIn('chart: two releases beside each other, one lastscrape in a pod of both', {}, async (namespace) => {
+  runScenarioIn('chart: two releases beside each other, one lastscrape in a pod of both', async (namespace) => {
     requirePolicies();
     const { cluster } = getFixture();
     const [both, second] = [await cluster.openNamespace('chart-both'), await cluster.openNamespace('chart-second')];
@@ -72,7 +72,7 @@ export function runChartScenarios(): void {
     await runHelmIn(namespace.name, 'uninstall', names[1]);
   });
 
-  runScenarioIn('chart: a wrong value is refused, and nothing is installed', {}, async (namespace) => {
+  runScenarioIn('chart: a wrong value is refused, and nothing is installed', async (namespace) => {
     for (const [value, said] of [
       ['jobs.enabled=yes,image=a', /jobs.enabled|got string, want boolean/],
       getFixture().engine !== null

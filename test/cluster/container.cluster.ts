@@ -124,52 +124,44 @@ const SCENARIOS: readonly Scenario[] = [
 
 export function runContainerScenarios(): void {
   for (const { name, hasRole = true, watched, end } of SCENARIOS) {
-    runScenarioIn(`container: ${name}`, {}, async (namespace) => {
+    runScenarioIn(`container: ${name}`, async (namespace) => {
       if (hasRole) await applyRole(namespace);
       await start(namespace, watched);
       await proveEnd(namespace, watched, end);
     });
   }
 
-  runScenarioIn(
-    'container: without a Role it says which commands to run, and these are enough',
-    {},
-    async (namespace) => {
-      await start(namespace, FAILS);
-      const { pod, report } = await proveEnd(namespace, FAILS, MISCONFIGURED);
-      const [, commands = ''] = /; create the Role: (.*)$/.exec(report.problems?.[0] ?? '') ?? [];
-      assert.deepEqual(report.problems, [
-        `Cannot use "container:load" of LASTSCRAPE_DONE_WHEN: the API server forbids system:serviceaccount:${namespace.name}:default ` +
-          `to get pod ${namespace.name}/${pod.metadata.name} (HTTP 403); create the Role: ${commands}`,
-      ]);
-      await runShell(commands, ROOT);
-      await getFixture().cluster.kubectl(['delete', 'job', NAME, '--namespace', namespace.name]);
-      await start(namespace, FAILS);
-      await proveEnd(namespace, FAILS, FAILED, pod);
-    },
-  );
+  runScenarioIn('container: without a Role it says which commands to run, and these are enough', async (namespace) => {
+    await start(namespace, FAILS);
+    const { pod, report } = await proveEnd(namespace, FAILS, MISCONFIGURED);
+    const [, commands = ''] = /; create the Role: (.*)$/.exec(report.problems?.[0] ?? '') ?? [];
+    assert.deepEqual(report.problems, [
+      `Cannot use "container:load" of LASTSCRAPE_DONE_WHEN: the API server forbids system:serviceaccount:${namespace.name}:default ` +
+        `to get pod ${namespace.name}/${pod.metadata.name} (HTTP 403); create the Role: ${commands}`,
+    ]);
+    await runShell(commands, ROOT);
+    await getFixture().cluster.kubectl(['delete', 'job', NAME, '--namespace', namespace.name]);
+    await start(namespace, FAILS);
+    await proveEnd(namespace, FAILS, FAILED, pod);
+  });
 
-  runScenarioIn(
-    'container: a pod that is deleted while main runs is reported after the grace',
-    {},
-    async (namespace) => {
-      const watched: Watched = {
-        containers: { load: runs(STAYS) },
-        // Long enough to see the end: answers of the API server are cached for 5 s, and settle in 3 s.
-        env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
-        job: null,
-      };
-      await applyRole(namespace);
-      await start(namespace, watched);
-      await untilRunning(namespace);
-      await until('"main is running" in the log of lastscrape', START_MS, async () =>
-        (await namespace.readLog(NAME, 'lastscrape')).includes('"msg":"main is running"') ? true : undefined,
-      );
-      await getFixture().cluster.kubectl(['delete', 'pod', NAME, '--namespace', namespace.name, '--wait=false']);
-      const { report } = await proveEnd(namespace, watched, { job: null, outcome: 'terminated' });
-      assert.match(report.summary, /^Terminated before main was seen to end/);
-    },
-  );
+  runScenarioIn('container: a pod that is deleted while main runs is reported after the grace', async (namespace) => {
+    const watched: Watched = {
+      containers: { load: runs(STAYS) },
+      // Long enough to see the end: answers of the API server are cached for 5 s, and settle in 3 s.
+      env: { LASTSCRAPE_TERMINATION_GRACE: '15s' },
+      job: null,
+    };
+    await applyRole(namespace);
+    await start(namespace, watched);
+    await untilRunning(namespace);
+    await until('"main is running" in the log of lastscrape', START_MS, async () =>
+      (await namespace.readLog(NAME, 'lastscrape')).includes('"msg":"main is running"') ? true : undefined,
+    );
+    await getFixture().cluster.kubectl(['delete', 'pod', NAME, '--namespace', namespace.name, '--wait=false']);
+    const { report } = await proveEnd(namespace, watched, { job: null, outcome: 'terminated' });
+    assert.match(report.summary, /^Terminated before main was seen to end/);
+  });
 }
 
 /** Waits until lastscrape has ended, and its Job, and compares. `before` is a pod of an earlier start. */

@@ -13,7 +13,7 @@ import { makeFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import { type Manifest, type Namespace, runShell } from './cluster.ts';
 import { IMAGES } from './images.ts';
-import { END_MS, getFixture, runScenarioIn, START_MS } from './scenario.ts';
+import { END_MS, getFixture, runLabelledScenario, runScenarioIn, START_MS } from './scenario.ts';
 
 /** The states to create, and how to try the finding: its lines in a new object, or its command. */
 const SCENARIOS: readonly { readonly state: string; readonly proof: 'change' | 'now' | 'nothing' }[] = [
@@ -41,7 +41,7 @@ export function runExplainScenarios(): void {
   for (const { state: name, proof } of SCENARIOS) {
     const state = states.find((each) => each.name === name);
     assert.ok(state, name);
-    runScenarioIn(`explain: ${name}`, { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
+    runLabelledScenario(`explain: ${name}`, { 'lastscrape.dev/inject': 'false' }, async (namespace) => {
       const object = await reach(namespace, state);
       // What is seen may pass before it comes back, as between two pulls of an image.
       const findings = await until(`what explains ${name}`, START_MS, async () => {
@@ -56,7 +56,7 @@ export function runExplainScenarios(): void {
     });
   }
 
-  runScenarioIn('explain: the API server takes the lines for every fixture', {}, async (namespace) => {
+  runScenarioIn('explain: the API server takes the lines for every fixture', async (namespace) => {
     const refused: string[] = [];
     for (const state of states) {
       const fixture = JSON.parse(readExplainFixture(state.name));

@@ -38,7 +38,7 @@ import {
 } from './scenario.ts';
 
 export function runGuideScenarios(): void {
-  runScenarioIn('guide: a test, watched from its first pod to the report', {}, async (namespace) => {
+  runScenarioIn('guide: a test, watched from its first pod to the report', async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     await using watch = shell.start('watch');
     await startLocustTest(namespace, {
@@ -76,7 +76,7 @@ export function runGuideScenarios(): void {
     assert.deepEqual(states, sure);
   });
 
-  runScenarioIn('guide: the example of the kustomize component', {}, async (namespace) => {
+  runScenarioIn('guide: the example of the kustomize component', async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     const printing = shell.run('example');
     // Plays Prometheus, once lastscrape counts.
@@ -97,7 +97,7 @@ export function runGuideScenarios(): void {
     assert.deepEqual(quit, [['statsd-exporter', 'stopped']]);
   });
 
-  runScenarioIn('guide: the example of the kustomize component with a front', {}, async (namespace) => {
+  runScenarioIn('guide: the example of the kustomize component with a front', async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     const printed = await shell.run('front example');
     const { outcome, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
@@ -114,7 +114,7 @@ export function runGuideScenarios(): void {
     }
   });
 
-  runScenarioIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', {}, async (namespace) => {
+  runScenarioIn('guide: monitors, rules, network policy and the Kyverno policy are accepted', async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     assert.match(await shell.run('networkpolicy'), /networkpolicy.networking.k8s.io\/locust-exporter created/);
     const known = (await getFixture().cluster.kubectl(['get', 'customresourcedefinitions', '--output=name'])).split(
@@ -142,7 +142,7 @@ export function runGuideScenarios(): void {
     assert.match(said, /kyverno.io\/lastscrape created\n.*lastscrape-jobs created/);
   });
 
-  runScenarioIn('guide: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+  runScenarioIn('guide: the API server makes of every pod what the golden files say', async (namespace) => {
     requirePolicies();
     const wanted = [
       ...INJECTED.map((name) => [name, readPod(name), readGolden(name)] as const),

@@ -10,7 +10,7 @@ import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import { type PodSpec, withFields } from './locust-test.ts';
-import { END_MS, findStatus, readEnd, requirePolicies, runScenarioIn } from './scenario.ts';
+import { END_MS, findStatus, readEnd, requirePolicies, runLabelledScenario, runScenarioIn } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -40,7 +40,7 @@ export function runHarmlessScenarios(): void {
       ['the label', {}],
       ['the hook', { 'lastscrape.dev/hook': 'python' }],
     ] as const) {
-      runScenarioIn(`harmless: a mesh with ${what}, and ${how}`, {}, async (namespace) => {
+      runScenarioIn(`harmless: a mesh with ${what}, and ${how}`, async (namespace) => {
         // Nothing can be scraped.
         const all = { ...annotations, 'lastscrape.dev/ttl': '5s' };
         const pod = await proveComplete(namespace, { annotations: all, env: SHORT, edit: addMesh });
@@ -58,7 +58,7 @@ export function runHarmlessScenarios(): void {
     ['job/front/job', 'LASTSCRAPE_METRICS_URL', 'http://localhost:9469/metrics'],
     ['job/front/job', 'LASTSCRAPE_EXIT_ZERO', 'yes'],
   ] as const) {
-    runScenarioIn(`harmless: ${file}.yaml with ${name}=${value}`, {}, async (namespace) => {
+    runScenarioIn(`harmless: ${file}.yaml with ${name}=${value}`, async (namespace) => {
       const { spec } = parse(readFileSync(join(DEPLOY, `${file}.yaml`), 'utf8')).spec.template;
       const [lastscrape] = spec.initContainers as [Container];
       const { env = [] } = lastscrape;
@@ -80,31 +80,31 @@ export function runHarmlessScenarios(): void {
     ['python', '2mins', /^Cannot read LASTSCRAPE_TTL: /],
     ['pyhton', '2m', /^Cannot read LASTSCRAPE_HOOKS: it is "pyhton"; .* must be "python"\)$/],
   ] as const) {
-    runScenarioIn(`harmless: a wrong annotation, of hook ${hook} and ttl ${ttl}`, {}, async (namespace) => {
+    runScenarioIn(`harmless: a wrong annotation, of hook ${hook} and ttl ${ttl}`, async (namespace) => {
       const annotations = { 'lastscrape.dev/hook': hook, 'lastscrape.dev/ttl': ttl };
       const pod = await proveComplete(namespace, { annotations, env: SHORT });
       assert.match(readEnd(pod).report.problems?.join('\n') ?? '', problem);
     });
   }
 
-  runScenarioIn('harmless: any annotation with any wrong value, and the pod is accepted', {}, proveAccepted);
+  runScenarioIn('harmless: any annotation with any wrong value, and the pod is accepted', proveAccepted);
 
   for (const [what, value] of UNHOLDABLE) {
-    runScenarioIn(`harmless: an annotation with ${what}, which no variable can have`, {}, async (namespace) => {
+    runScenarioIn(`harmless: an annotation with ${what}, which no variable can have`, async (namespace) => {
       const pod = await proveComplete(namespace, { annotations: { 'lastscrape.dev/ttl': value }, env: SHORT });
       assert.equal(pod.spec.initContainers, undefined);
     });
   }
 
   for (const [what, edit] of LEFT_ALONE) {
-    runScenarioIn(`harmless: a pod with ${what} is left alone, and runs`, {}, async (namespace) => {
+    runScenarioIn(`harmless: a pod with ${what} is left alone, and runs`, async (namespace) => {
       const annotations = { 'lastscrape.dev/hook': 'python' };
       const pod = await proveComplete(namespace, { annotations, env: SHORT, edit });
       assert.equal(pod.spec.initContainers, undefined);
     });
   }
 
-  runScenarioIn('harmless: a pod for Windows is left alone, and only the kubelet refuses it', {}, async (namespace) => {
+  runScenarioIn('harmless: a pod for Windows is left alone, and only the kubelet refuses it', async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({ ...spec, os: { name: 'windows' } });
     await namespace.apply(buildCountingJob({ edit }));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
@@ -113,7 +113,7 @@ export function runHarmlessScenarios(): void {
     assert.equal((status as { reason?: string }).reason, 'PodOSNotSupported');
   });
 
-  runScenarioIn(
+  runLabelledScenario(
     'harmless: a Guaranteed pod stays one, where Pod Security is restricted',
     RESTRICTED,
     async (namespace) => {
@@ -136,7 +136,7 @@ export function runHarmlessScenarios(): void {
     },
   );
 
-  runScenarioIn('harmless: a main that ends at once is not held for its grace', {}, async (namespace) => {
+  runScenarioIn('harmless: a main that ends at once is not held for its grace', async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({
       ...spec,
       containers: spec.containers.map((each) => ({ ...each, image: IMAGES.busybox, command: ['/bin/true'] })),

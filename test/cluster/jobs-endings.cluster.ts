@@ -38,20 +38,21 @@ import {
   getFixture,
   readEnd,
   requirePolicies,
+  runLabelledScenario,
   runScenarioIn,
   START_MS,
   untilLogged,
 } from './scenario.ts';
 
 export function runJobsEndingScenarios(): void {
-  runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', {}, async (namespace) => {
+  runScenarioIn('jobs: a main that fails is a Failed Job, and its numbers are stored', async (namespace) => {
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_EXIT: '3' } }));
     const pod = await proveFinal(namespace, 'Failed');
     assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 3);
   });
 
   for (const how of ['deleted', 'evicted', 'out of time'] as const) {
-    runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, {}, async (namespace) => {
+    runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, async (namespace) => {
       const env = { ...SNAPSHOT, JOB_MS: '0' };
       await namespace.apply(buildCountingJob({ env }));
       const { metadata } = await untilJobContainer(namespace, 'main', 'running');
@@ -76,7 +77,7 @@ export function runJobsEndingScenarios(): void {
     });
   }
 
-  runScenarioIn('jobs: a held pod is evicted, and held on', {}, async (namespace) => {
+  runScenarioIn('jobs: a held pod is evicted, and held on', async (namespace) => {
     await namespace.apply(
       buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '30s' }, env: SNAPSHOT }),
     );
@@ -91,7 +92,7 @@ export function runJobsEndingScenarios(): void {
     await untilStored(namespace, pod, final);
   });
 
-  runScenarioIn('jobs: main is out of memory, and what was read last is stored', {}, async (namespace) => {
+  runScenarioIn('jobs: main is out of memory, and what was read last is stored', async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({
       ...spec,
       containers: spec.containers.map((each) => ({ ...each, resources: { limits: { memory: '128Mi' } } })),
@@ -102,7 +103,7 @@ export function runJobsEndingScenarios(): void {
   });
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
-    runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, {}, async (namespace) => {
+    runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, async (namespace) => {
       const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
       await killer.kill(await untilJobContainer(namespace, 'main', 'running'), death);
@@ -112,7 +113,7 @@ export function runJobsEndingScenarios(): void {
   }
 
   for (const death of ['SIGKILL', 'out of memory'] as const) {
-    runScenarioIn(`jobs: lastscrape killed in the hold (${death}), and the Job completes`, {}, async (namespace) => {
+    runScenarioIn(`jobs: lastscrape killed in the hold (${death}), and the Job completes`, async (namespace) => {
       const killer = await startKiller(namespace);
       await namespace.apply(buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50' } }));
       const pod = await untilJobContainer(namespace, 'main', 'terminated');
@@ -124,7 +125,7 @@ export function runJobsEndingScenarios(): void {
     });
   }
 
-  runScenarioIn('jobs: a main that fails twice and is started again keeps its lastscrape', {}, async (namespace) => {
+  runScenarioIn('jobs: a main that fails twice and is started again keeps its lastscrape', async (namespace) => {
     const edit = (spec: PodSpec): PodSpec => ({
       ...spec,
       restartPolicy: 'OnFailure',
@@ -138,7 +139,7 @@ export function runJobsEndingScenarios(): void {
     assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);
   });
 
-  runScenarioIn('jobs: main is restarted by a rule of its own, and lastscrape goes on', {}, async (namespace) => {
+  runScenarioIn('jobs: main is restarted by a rule of its own, and lastscrape goes on', async (namespace) => {
     await namespace.apply(buildRestartedJob('Restart'));
     const pod = await proveFinal(namespace);
     assert.deepEqual(
@@ -149,7 +150,6 @@ export function runJobsEndingScenarios(): void {
 
   runScenarioIn(
     'jobs: all containers are restarted in place: the hold of that run is cut off, and its report is gone',
-    {},
     async (namespace) => {
       await namespace.apply(buildRestartedJob('RestartAllContainers'));
       const pod = await proveFinal(namespace);
@@ -163,7 +163,7 @@ export function runJobsEndingScenarios(): void {
     },
   );
 
-  runScenarioIn(
+  runLabelledScenario(
     'jobs: nothing in a namespace that opted out',
     { 'lastscrape.dev/inject': 'false' },
     async (namespace) => {
@@ -173,7 +173,7 @@ export function runJobsEndingScenarios(): void {
     },
   );
 
-  runScenarioIn('jobs: the API server makes of every pod what the golden files say', {}, async (namespace) => {
+  runScenarioIn('jobs: the API server makes of every pod what the golden files say', async (namespace) => {
     requirePolicies();
     const wanted = [
       ...JOBS_GOLDEN.map((name) => [name, readJobPod(name), readJobGolden(name)] as const),
@@ -194,7 +194,7 @@ export function runJobsEndingScenarios(): void {
     }
   });
 
-  runScenarioIn('jobs: what is applied is warned of on a Job and a CronJob as well', {}, async (namespace) => {
+  runScenarioIn('jobs: what is applied is warned of on a Job and a CronJob as well', async (namespace) => {
     requirePolicies();
     const none = buildCountingJob({ portName: 'http' });
     const cron = {

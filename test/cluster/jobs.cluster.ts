@@ -38,7 +38,7 @@ const ANNOTATED = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8000'
 const PYTHON_COUNT = 20;
 
 export function runJobsScenarios(): void {
-  runScenarioIn('jobs: without lastscrape the final numbers are lost', {}, async (namespace) => {
+  runScenarioIn('jobs: without lastscrape the final numbers are lost', async (namespace) => {
     await namespace.apply(buildCountingJob({ labels: {}, annotations: ANNOTATED }));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     const pod = jobPod(namespace);
@@ -47,7 +47,7 @@ export function runJobsScenarios(): void {
     assert.ok(((await readStored(namespace, pod, ANNOTATION_JOB)) ?? 0) < final, 'the last change is not there');
   });
 
-  runScenarioIn('jobs: by policy, the label alone', {}, async (namespace) => {
+  runScenarioIn('jobs: by policy, the label alone', async (namespace) => {
     using shell = await openGuideShell(getFixture().cluster, namespace);
     await namespace.apply(buildCountingJob({}));
     await proveLastRead(namespace);
@@ -56,7 +56,7 @@ export function runJobsScenarios(): void {
     assert.equal(await shell.run('jobs warning'), 'pod/try-lastscrape created (server dry run)\n');
   });
 
-  runScenarioIn('jobs: by policy, a scrape by annotations moves over to the front', {}, async (namespace) => {
+  runScenarioIn('jobs: by policy, a scrape by annotations moves over to the front', async (namespace) => {
     await namespace.apply(buildCountingJob({ annotations: ANNOTATED, portName: 'http', env: SNAPSHOT }));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     const pod = jobPod(namespace);
@@ -67,7 +67,6 @@ export function runJobsScenarios(): void {
 
   runScenarioIn(
     'jobs: by policy, failed by its own metrics: the Job is Complete, its report says it',
-    {},
     async (namespace) => {
       using shell = await openGuideShell(getFixture().cluster, namespace);
       const atTheEnd = `${METRIC} > 1000000`;
@@ -88,7 +87,7 @@ export function runJobsScenarios(): void {
     },
   );
 
-  runScenarioIn('jobs: by policy, a CronJob at 30 s', {}, async (namespace) => {
+  runScenarioIn('jobs: by policy, a CronJob at 30 s', async (namespace) => {
     const annotations = { [INTERVAL_ANNOTATION]: '30s' };
     const { spec } = buildCountingJob({ annotations, env: { ...SNAPSHOT, JOB_MS: '35000' } });
     await namespace.apply({
@@ -109,7 +108,7 @@ export function runJobsScenarios(): void {
     );
   });
 
-  runScenarioIn('jobs: by the kustomize component', {}, async (namespace) => {
+  runScenarioIn('jobs: by the kustomize component', async (namespace) => {
     const annotations = { 'lastscrape.dev/metrics-url': 'http://localhost:8000/metrics' };
     const job = buildCountingJob({ labels: {}, annotations, env: SNAPSHOT });
     const built = await buildWithComponent(job);
@@ -117,7 +116,7 @@ export function runJobsScenarios(): void {
     await proveFinal(namespace);
   });
 
-  runScenarioIn('jobs: by hand', {}, async (namespace) => {
+  runScenarioIn('jobs: by hand', async (namespace) => {
     const { spec } = parse(readFileSync(join(DEPLOY, 'job/front/job.yaml'), 'utf8')).spec.template;
     const [lastscrape] = spec.initContainers;
     assert.equal(lastscrape.image, `registry.example.com/lastscrape:${VERSION}`);
@@ -130,7 +129,7 @@ export function runJobsScenarios(): void {
     await proveFinal(namespace);
   });
 
-  runScenarioIn('jobs: three pods side by side', {}, async (namespace) => {
+  runScenarioIn('jobs: three pods side by side', async (namespace) => {
     await namespace.apply(buildCountingJob({ env: SNAPSHOT, job: { parallelism: 3, completions: 3 } }));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     const names = new Set(namespace.events.map(({ pod }) => pod.metadata.name));
@@ -147,7 +146,7 @@ export function runJobsScenarios(): void {
     // A poll every 250 ms may meet the last milliseconds, more so on a busy node.
     ['the label alone: of hardly any', {}, PYTHON_COUNT / 2, PYTHON_COUNT],
   ] as const) {
-    runScenarioIn(`jobs: by policy, ${PYTHON_COUNT} Python jobs with ${what}`, {}, async (namespace) => {
+    runScenarioIn(`jobs: by policy, ${PYTHON_COUNT} Python jobs with ${what}`, async (namespace) => {
       const job = { parallelism: 5, completions: PYTHON_COUNT };
       const edit = ({ containers: [main, ...others], ...spec }: PodSpec) => ({
         ...spec,
@@ -174,7 +173,7 @@ export function runJobsScenarios(): void {
     });
   }
 
-  runScenarioIn('jobs: two Prometheus, and both have the final number', {}, async (namespace) => {
+  runScenarioIn('jobs: two Prometheus, and both have the final number', async (namespace) => {
     const second = await startClusterPrometheus(getFixture().cluster, 'monitoring-2', { only: [namespace.name] });
     // Long enough for both to have scraped it.
     await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '30000' } }));
@@ -189,7 +188,7 @@ export function runJobsScenarios(): void {
     });
   });
 
-  runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', {}, async (namespace) => {
+  runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', async (namespace) => {
     const main = {
       name: 'main',
       image: IMAGES.busybox,
@@ -216,7 +215,7 @@ export function runJobsScenarios(): void {
   });
 
   for (const place of ['before', 'behind'] as const) {
-    runScenarioIn(`jobs: a mesh as a native sidecar ${place} lastscrape, by hand`, {}, async (namespace) => {
+    runScenarioIn(`jobs: a mesh as a native sidecar ${place} lastscrape, by hand`, async (namespace) => {
       const mesh = { name: 'mesh', image: IMAGES.mesh, args: ['istio'], restartPolicy: 'Always' };
       const annotations = { 'lastscrape.dev/metrics-url': 'http://localhost:8000/metrics' };
       const job = await buildWithComponent(buildCountingJob({ labels: {}, annotations, env: SNAPSHOT }));

@@ -13,7 +13,7 @@ import { END_MS, getFixture, readEnd, requirePolicies, runScenarioIn, START_MS }
 const COUNT = 20;
 
 export function runKeeperScenarios(): void {
-  runScenarioIn('keeper: nothing is held, and nothing is lost', {}, async (namespace) => {
+  runScenarioIn('keeper: nothing is held, and nothing is lost', async (namespace) => {
     requirePolicies();
     const { cluster } = getFixture();
     const pods = await cluster.openNamespace('keeper-pods');

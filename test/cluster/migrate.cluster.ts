@@ -137,7 +137,7 @@ export function runMigrationScenarios(): void {
     assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
   });
 
-  runScenarioIn('job: a migration, then its database proxy, then the mesh', {}, async (namespace) => {
+  runScenarioIn('job: a migration, then its database proxy, then the mesh', async (namespace) => {
     await applyManifest(namespace, 'job/migration/account.yaml', (spec) => spec);
     await applyManifest(namespace, 'job/migration/job.yaml', (spec) => withMesh(spec, 'istio'));
     const exitCodes = { migrate: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 };
@@ -154,7 +154,7 @@ function exitCodesWith(main: number): Readonly<Record<string, number>> {
 const FAIL_ONCE = [MAIN, '--fail-once-in=/shared'];
 
 function migration(name: string, play: (namespace: Namespace) => Promise<void>): void {
-  runScenarioIn(`migrate: ${name}`, {}, play);
+  runScenarioIn(`migrate: ${name}`, play);
 }
 
 /** Applies an after-manifest. `edit` changes the pod: what a webhook adds, or how main ends. */

@@ -63,7 +63,12 @@ function isForPolicies(manifest: Manifest): boolean {
 }
 
 /** Registers a scenario with its own namespace; describes the pods there when it fails. */
-export function runScenarioIn(
+export function runScenarioIn(name: string, play: (namespace: Namespace) => Promise<void>): void {
+  runLabelledScenario(name, {}, play);
+}
+
+/** The same with labels of the namespace. */
+export function runLabelledScenario(
   name: string,
   labels: Readonly<Record<string, string>>,
   play: (namespace: Namespace) => Promise<void>,
@@ -96,7 +101,7 @@ export function runScenario(
   test: LocustTest & { readonly namespaceLabels?: Readonly<Record<string, string>> },
   play: (namespace: Namespace) => Promise<void>,
 ): void {
-  runScenarioIn(name, test.namespaceLabels ?? {}, async (namespace) => {
+  runLabelledScenario(name, test.namespaceLabels ?? {}, async (namespace) => {
     await startLocustTest(namespace, test);
     await play(namespace);
   });

@@ -43,7 +43,6 @@ push 1000003`;
 export function runTellingScenarios(): void {
   runScenarioIn(
     'telling: unscraped, a Pushgateway has the final number, and a webhook the report',
-    {},
     async (namespace) => {
       const gateway = await startGateway(namespace);
       const receiver = await startReceiver(namespace);
@@ -86,7 +85,6 @@ export function runTellingScenarios(): void {
 
   runScenarioIn(
     'telling: all containers are restarted in place, and the hand-over of the run before was in time',
-    {},
     async (namespace) => {
       const gateway = await startGateway(namespace);
       const annotations = {
@@ -108,7 +106,7 @@ export function runTellingScenarios(): void {
     },
   );
 
-  runScenarioIn('telling: of a LocustTest in OpenTelemetry mode a webhook has the report', {}, async (namespace) => {
+  runScenarioIn('telling: of a LocustTest in OpenTelemetry mode a webhook has the report', async (namespace) => {
     const receiver = await startReceiver(namespace);
     const annotations = { 'lastscrape.dev/webhook': `http://${receiver}:8080/hook` };
     await startLocustTest(namespace, { shape: 'otel', annotations });
@@ -121,7 +119,6 @@ export function runTellingScenarios(): void {
 
   runScenarioIn(
     "telling: by policy, a Pushgateway whose name becomes the pod's own gets nothing",
-    {},
     async (namespace) => {
       const gateway = await startGateway(namespace);
       const nameserver = await startServer(namespace, buildNameserver(gateway));
@@ -154,7 +151,7 @@ export function runTellingScenarios(): void {
 
   // The host name of its pod is report-0, its name report-0-x7k2p.
   const indexed = { backoffLimit: 0, completionMode: 'Indexed', completions: 1 };
-  runScenarioIn('telling: an Indexed Job with the label is pushed by the name of its pod', {}, async (namespace) => {
+  runScenarioIn('telling: an Indexed Job with the label is pushed by the name of its pod', async (namespace) => {
     const annotations = {
       'lastscrape.dev/push': `pushgateway+http://${await startGateway(namespace)}:9091`,
       'lastscrape.dev/push-when': 'always',
@@ -166,7 +163,7 @@ export function runTellingScenarios(): void {
     assert.ok(line?.includes(`pod="${jobPod(namespace).metadata.name}"`), line);
   });
 
-  runScenarioIn('telling: an Indexed Job without POD_NAME is pushed by its host name', {}, async (namespace) => {
+  runScenarioIn('telling: an Indexed Job without POD_NAME is pushed by its host name', async (namespace) => {
     const url = `pushgateway+http://${await startGateway(namespace)}:9091`;
     await namespace.apply(buildTellingJob({ LASTSCRAPE_TTL: '5s', LASTSCRAPE_PUSH: url }, indexed));
     assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');

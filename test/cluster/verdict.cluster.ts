@@ -100,7 +100,7 @@ export function runVerdictScenarios(): void {
     );
   }
 
-  runScenarioIn('verdict: a Job that repeats failures does not repeat a failing verdict', {}, async (namespace) => {
+  runScenarioIn('verdict: a Job that repeats failures does not repeat a failing verdict', async (namespace) => {
     await namespace.apply(failingJob());
     assert.equal(await namespace.untilJobEnded('counts', END_MS), 'Failed');
     const pods = new Set(namespace.events.map(({ pod }) => pod.metadata.name));
@@ -112,7 +112,6 @@ export function runVerdictScenarios(): void {
 
   runScenarioIn(
     'verdict: an eviction is repeated, and does not count; then the verdict fails the Job',
-    {},
     async (namespace) => {
       // A single failure that counts would end it.
       await namespace.apply(failingJob({ seconds: 10, backoffLimit: 0 }));
