@@ -46,6 +46,27 @@ async function encodeMetrics(body: string): Promise<readonly (readonly Metric[])
 const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
 const timeUnixNano = '1700000000000000000';
 
+type Point = { readonly attributes: readonly ReturnType<typeof attribute>[]; readonly timeUnixNano: string };
+
+/** Of each metric a line with all but its points, and one for each of these, which have the time of the push. */
+async function showMetrics(body: readonly string[]): Promise<readonly string[]> {
+  const [metrics = []] = await encodeMetrics(body.join('\n'));
+  return metrics.flatMap(({ name, ...metric }) => {
+    let points: readonly unknown[] = [];
+    const head = JSON.stringify(metric, (key, value) => {
+      if (key !== 'dataPoints') return value;
+      points = value;
+    });
+    const lines = points.map((each) => {
+      const { attributes, timeUnixNano: time, ...fields } = each as Point;
+      assert.equal(time, timeUnixNano);
+      const labels = attributes.map(({ key, value }) => `${key}=${value.stringValue}`);
+      return `  {${labels}} ${JSON.stringify(fields)}`;
+    });
+    return [`${name} ${head}`, ...lines];
+  });
+}
+
 test('otlp.encode() makes resource, scope and metrics of families', async () => {
   const body = [
     '# HELP a_total Its "help".',
@@ -115,130 +136,81 @@ test('otlp.encode() makes resource, scope and metrics of families', async () => 
 });
 
 test('otlp.encode() makes counts between bounds of the buckets of a histogram', async () => {
-  const [metrics] = await encodeMetrics(
-    [
-      '# TYPE h histogram',
-      'h_bucket{a="1",le="0.5"} 2',
-      'h_bucket{a="1",le="1e+06"} 5',
-      'h_bucket{a="1",le="+Inf"} 9',
-      'h_sum{a="1"} 12.5',
-      'h_count{a="1"} 9',
-      // Without the infinite bucket, the sum, and in the second the count; a count that falls, and one that is no whole number.
-      'h_bucket{a="2",le="1"} 3',
-      'h_bucket{a="2",le="2"} 2',
-      'h_count{a="2"} 7.4',
-      'h_bucket{a="3",le="1"} 4',
-      'h_bucket{a="3",le="2"} 6',
-      'h_bucket{a="3",le="4"} 7',
-      'h_sum{a="4"} NaN',
-      'h_count{a="4"} 1e300',
-      'h{a="5"} 5',
-      'h_bucket{a="7",le="1"} 1',
-      'h_count{a="7"} 1',
-      'h_bucket{a="8",le="1"} 3',
-      'h_count{a="8"} 0',
-      'h_bucket{a="9",le="+Inf"} 0',
-      'h_count{a="9"} 2',
-      'h_sum{a="6"} 6',
-      // In whatever order; and without a bound.
-      'h_bucket{le="+Inf",z="2",a="10"} 3',
-      'h_bucket{a="10",le="0.5",z="2"} 1',
-      'h_count{z="2",a="10"} 3',
-      'h_bucket{a="10"} 4',
-      'h_bucket{le="x",a="10"} 5',
-      'h_bucket{a="10",le=""} 6',
-    ].join('\n'),
-  );
-  const point = (a: string, fields: object) => ({ attributes: [attribute('a', a)], timeUnixNano, ...fields });
-  assert.deepEqual(metrics, [
-    { name: 'h', gauge: { dataPoints: [point('5', { asDouble: 5 })] } },
-    {
-      name: 'h_bucket',
-      gauge: {
-        dataPoints: [
-          point('10', { asDouble: 4 }),
-          { attributes: [attribute('le', 'x'), attribute('a', '10')], timeUnixNano, asDouble: 5 },
-          point('10', { asDouble: 6 }),
-        ],
-      },
-    },
-    {
-      name: 'h',
-      histogram: {
-        aggregationTemporality: 2,
-        dataPoints: [
-          point('1', { count: '9', sum: 12.5, bucketCounts: ['2', '3', '4'], explicitBounds: [0.5, 1_000_000] }),
-          point('2', { count: '7', bucketCounts: ['3', '0', '5'], explicitBounds: [1, 2] }),
-          point('3', { count: '7', bucketCounts: ['4', '2', '1', '0'], explicitBounds: [1, 2, 4] }),
-          point('4', { count: '9007199254740991', sum: 'NaN', bucketCounts: ['9007199254740991'], explicitBounds: [] }),
-          point('7', { count: '1', bucketCounts: ['1', '0'], explicitBounds: [1] }),
-          point('8', { count: '0', bucketCounts: ['3', '0'], explicitBounds: [1] }),
-          point('9', { count: '2', bucketCounts: ['0'], explicitBounds: [] }),
-        ],
-      },
-    },
+  const shown = await showMetrics([
+    '# TYPE h histogram',
+    'h_bucket{a="1",le="0.5"} 2',
+    'h_bucket{a="1",le="1e+06"} 5',
+    'h_bucket{a="1",le="+Inf"} 9',
+    'h_sum{a="1"} 12.5',
+    'h_count{a="1"} 9',
+    // Without the infinite bucket, the sum, and in the second the count; a count that falls, and one that is no whole number.
+    'h_bucket{a="2",le="1"} 3',
+    'h_bucket{a="2",le="2"} 2',
+    'h_count{a="2"} 7.4',
+    'h_bucket{a="3",le="1"} 4',
+    'h_bucket{a="3",le="2"} 6',
+    'h_bucket{a="3",le="4"} 7',
+    'h_sum{a="4"} NaN',
+    'h_count{a="4"} 1e300',
+    'h{a="5"} 5',
+    'h_bucket{a="7",le="1"} 1',
+    'h_count{a="7"} 1',
+    'h_bucket{a="8",le="1"} 3',
+    'h_count{a="8"} 0',
+    'h_bucket{a="9",le="+Inf"} 0',
+    'h_count{a="9"} 2',
+    'h_sum{a="6"} 6',
+    // In whatever order; and without a bound.
+    'h_bucket{le="+Inf",z="2",a="10"} 3',
+    'h_bucket{a="10",le="0.5",z="2"} 1',
+    'h_count{z="2",a="10"} 3',
+    'h_bucket{a="10"} 4',
+    'h_bucket{le="x",a="10"} 5',
+    'h_bucket{a="10",le=""} 6',
+  ]);
+  assert.deepEqual(shown, [
+    'h {"gauge":{}}',
+    '  {a=5} {"asDouble":5}',
+    'h_bucket {"gauge":{}}',
+    '  {a=10} {"asDouble":4}',
+    '  {le=x,a=10} {"asDouble":5}',
+    '  {a=10} {"asDouble":6}',
+    'h {"histogram":{"aggregationTemporality":2}}',
+    '  {a=1} {"count":"9","sum":12.5,"bucketCounts":["2","3","4"],"explicitBounds":[0.5,1000000]}',
+    '  {a=2} {"count":"7","bucketCounts":["3","0","5"],"explicitBounds":[1,2]}',
+    '  {a=3} {"count":"7","bucketCounts":["4","2","1","0"],"explicitBounds":[1,2,4]}',
+    '  {a=4} {"count":"9007199254740991","sum":"NaN","bucketCounts":["9007199254740991"],"explicitBounds":[]}',
+    '  {a=7} {"count":"1","bucketCounts":["1","0"],"explicitBounds":[1]}',
+    '  {a=8} {"count":"0","bucketCounts":["3","0"],"explicitBounds":[1]}',
+    '  {a=9} {"count":"2","bucketCounts":["0"],"explicitBounds":[]}',
     // Nothing says how many.
-    { name: 'h_sum', gauge: { dataPoints: [point('6', { asDouble: 6 })] } },
-    {
-      name: 'h',
-      histogram: {
-        aggregationTemporality: 2,
-        dataPoints: [
-          {
-            attributes: [attribute('a', '10'), attribute('z', '2')],
-            timeUnixNano,
-            count: '3',
-            bucketCounts: ['1', '2'],
-            explicitBounds: [0.5],
-          },
-        ],
-      },
-    },
+    'h_sum {"gauge":{}}',
+    '  {a=6} {"asDouble":6}',
+    'h {"histogram":{"aggregationTemporality":2}}',
+    '  {a=10,z=2} {"count":"3","bucketCounts":["1","2"],"explicitBounds":[0.5]}',
   ]);
 });
 
 test('otlp.encode() makes a summary of one with sum and count, and gauges of one without', async () => {
-  const [metrics] = await encodeMetrics(
-    [
-      '# HELP s Its help.',
-      '# TYPE s summary',
-      's{a="1",quantile="0.99"} 2',
-      's{a="1",quantile="0.5"} NaN',
-      's_sum{a="1"} 3',
-      's_count{a="1"} 4',
-      's{a="2",quantile="0.5"} 5',
-      's_count{a="2"} 6',
-      's_sum{a="3"} 7',
-      's_bucket 1',
-    ].join('\n'),
-  );
-  const gauge = (name: string, value: number, ...labels: readonly object[]) => ({
-    name,
-    gauge: { dataPoints: [{ attributes: labels, timeUnixNano, asDouble: value }] },
-  });
-  assert.deepEqual(metrics, [
-    {
-      name: 's',
-      description: 'Its help.',
-      summary: {
-        dataPoints: [
-          {
-            attributes: [attribute('a', '1')],
-            timeUnixNano,
-            count: '4',
-            sum: 3,
-            quantileValues: [
-              { quantile: 0.5, value: 'NaN' },
-              { quantile: 0.99, value: 2 },
-            ],
-          },
-        ],
-      },
-    },
-    gauge('s', 5, attribute('a', '2'), attribute('quantile', '0.5')),
-    gauge('s_count', 6, attribute('a', '2')),
-    gauge('s_sum', 7, attribute('a', '3')),
-    gauge('s_bucket', 1),
+  const shown = await showMetrics([
+    '# HELP s Its help.',
+    '# TYPE s summary',
+    's{a="1",quantile="0.99"} 2',
+    's{a="1",quantile="0.5"} NaN',
+    's_sum{a="1"} 3',
+    's_count{a="1"} 4',
+    's{a="2",quantile="0.5"} 5',
+    's_count{a="2"} 6',
+    's_sum{a="3"} 7',
+    's_bucket 1',
+  ]);
+  assert.deepEqual(shown, [
+    's {"description":"Its help.","summary":{}}',
+    '  {a=1} {"count":"4","sum":3,"quantileValues":[{"quantile":0.5,"value":"NaN"},{"quantile":0.99,"value":2}]}',
+    ...['s {"gauge":{}}', '  {a=2,quantile=0.5} {"asDouble":5}'],
+    ...['s_count {"gauge":{}}', '  {a=2} {"asDouble":6}'],
+    ...['s_sum {"gauge":{}}', '  {a=3} {"asDouble":7}'],
+    ...['s_bucket {"gauge":{}}', '  {} {"asDouble":1}'],
   ]);
 });
 
