@@ -1,5 +1,6 @@
 // Plays a golden transcript: `>` lines are what was seen, those below each what was decided (its README.md).
 
+import assert from 'node:assert/strict';
 import { buildPolicy, readConfig } from '../../src/config/config.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
 import type {
@@ -343,39 +344,27 @@ function readCondition(kind: string, field: string, fields: Fields): ConditionOb
     const seen = `${kind} load ended with ${exitCode}`;
     return { kind: 'done', seen, provesWasAlive: true, exitCodes: { load: exitCode } };
   }
-  switch (value) {
-    case 'missing':
-      if (kind === 'tombstone') return { kind: 'notStarted', why: 'tombstone not there yet' };
-      return { kind: 'alive', seen: `${kind} missing` };
-    case 'open':
-    case 'born':
-      return { kind: 'alive', seen: `${kind} ${value}` };
-    case 'refused':
-      return { kind: 'done', seen: `${kind} refused`, provesWasAlive: false };
-    case 'exists':
-      return { kind: 'done', seen: `${kind} exists`, provesWasAlive: true };
-    case 'died':
-      return { kind: 'done', seen: `${kind} died`, provesWasAlive: true };
-    case 'unborn':
-      return { kind: 'done', seen: `${kind} died, never born`, provesWasAlive: false, provesNeverRan: true };
-    case 'running':
-    case 'backoff':
-      return { kind: 'alive', seen: `${kind} ${value}` };
-    case 'notstarted':
-      return { kind: 'notStarted', why: `${kind} not started` };
-    case 'forbidden':
-      return { kind: 'blind', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' };
-    case 'unreachable':
-      return { kind: 'blind', why: `${kind} unknown: no answer` };
-    case 'halfwritten':
-      return { kind: 'unknown', why: `${kind} half written` };
-    case 'timeout':
-    case undefined:
-      return value === undefined ? { kind: 'notObserved' } : { kind: 'unknown', why: `${kind} unknown: timed out` };
-    default:
-      throw new Error(`no such observation: ${kind}=${value}`);
-  }
+  if (value === undefined) return { kind: 'notObserved' };
+  return SHOWN[value]?.(kind) ?? assert.fail(`no such observation: ${kind}=${value}`);
 }
+
+const showAlive = (value: string) => (kind: string) => ({ kind: 'alive', seen: `${kind} ${value}` }) as const;
+
+/** What a kind of condition shows, by the words of a line. */
+const SHOWN: Readonly<Record<string, (kind: string) => ConditionObservation>> = {
+  ...Object.fromEntries(['open', 'born', 'running', 'backoff'].map((value) => [value, showAlive(value)])),
+  missing: (kind) =>
+    kind === 'tombstone' ? { kind: 'notStarted', why: 'tombstone not there yet' } : showAlive('missing')(kind),
+  refused: (kind) => ({ kind: 'done', seen: `${kind} refused`, provesWasAlive: false }),
+  exists: (kind) => ({ kind: 'done', seen: `${kind} exists`, provesWasAlive: true }),
+  died: (kind) => ({ kind: 'done', seen: `${kind} died`, provesWasAlive: true }),
+  unborn: (kind) => ({ kind: 'done', seen: `${kind} died, never born`, provesWasAlive: false, provesNeverRan: true }),
+  notstarted: (kind) => ({ kind: 'notStarted', why: `${kind} not started` }),
+  forbidden: (kind) => ({ kind: 'blind', why: `${kind} unknown: HTTP 403`, problem: 'HTTP 403; create the Role' }),
+  unreachable: (kind) => ({ kind: 'blind', why: `${kind} unknown: no answer` }),
+  halfwritten: (kind) => ({ kind: 'unknown', why: `${kind} half written` }),
+  timeout: (kind) => ({ kind: 'unknown', why: `${kind} unknown: timed out` }),
+};
 
 function readAnswer(answer: string): Answer {
   if (answer === 'dropped' || answer === 'refused') return { kind: answer };
