@@ -11,47 +11,33 @@ import { type Keeper, startKeeper } from '../keeper/keeper.ts';
 import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
 import { writeFigures } from './draw-figures.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
-import {
-  type Footprint,
-  type FootprintPlan,
-  type Footprints,
-  measureFootprints,
-  PROGRAMS,
-  type Program,
-} from './footprint.ts';
-import { type FrontPlan, measureFront } from './front.ts';
+import { type Footprint, type Footprints, measureFootprints, PROGRAMS, type Program } from './footprint.ts';
+import { measureFront } from './front.ts';
 import { listFrontBudgets, writeFrontTables } from './front-tables.ts';
-import { type KeeperPlan, listKeeperBudgets, measureKeeper, writeKeeperTable } from './keeper.ts';
+import { listKeeperBudgets, measureKeeper, writeKeeperTable } from './keeper.ts';
 import { findLocustPrograms } from './locust-runs.ts';
-import { listMissingMainPrograms, type MainPlan, measureMainCost } from './main-cost.ts';
+import { listMissingMainPrograms, measureMainCost } from './main-cost.ts';
 import { listMainBudgets, writeMainTable } from './main-tables.ts';
 import type { Subject } from './subject.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FIGURES = join(ROOT, 'image/figures');
 
-const FULL: Omit<FootprintPlan, 'subject'> = {
-  watchSeconds: 90,
-  growthSeconds: 30,
-  warmStartCount: 25,
-  isLimitSearched: true,
-};
-const SHORT: Omit<FootprintPlan, 'subject'> = {
-  watchSeconds: 30,
-  growthSeconds: 15,
-  warmStartCount: 11,
-  isLimitSearched: false,
-};
-const FULL_FRONT: Omit<FrontPlan, 'subject'> = {
-  watchSeconds: 60,
-  encodings: ['identity', 'gzip'],
-  scrapeCount: 40,
-};
-const SHORT_FRONT: Omit<FrontPlan, 'subject'> = { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 };
-const FULL_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 8 };
-const SHORT_MAIN: Omit<MainPlan, 'subject'> = { scrapeCount: 3 };
-const FULL_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 10_000, exitsCount: 100 };
-const SHORT_KEEPER: Omit<KeeperPlan, 'subject'> = { pagesCount: 2_000, exitsCount: 10 };
+/** How much is measured; the short form is for CI. */
+const PLANS = {
+  full: {
+    footprint: { watchSeconds: 90, growthSeconds: 30, warmStartCount: 25, isLimitSearched: true },
+    front: { watchSeconds: 60, encodings: ['identity', 'gzip'], scrapeCount: 40 },
+    main: { scrapeCount: 8 },
+    keeper: { pagesCount: 10_000, exitsCount: 100 },
+  },
+  short: {
+    footprint: { watchSeconds: 30, growthSeconds: 15, warmStartCount: 11, isLimitSearched: false },
+    front: { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 },
+    main: { scrapeCount: 3 },
+    keeper: { pagesCount: 2_000, exitsCount: 10 },
+  },
+} as const;
 const FULL_PHASES = { phaseCount: 22, podCount: 8 };
 
 const PROGRAM_NAMES: Readonly<Record<Program, string>> = {
@@ -68,6 +54,7 @@ const { values: options } = parseArgs({
     keeper: { type: 'boolean', default: false },
   },
 });
+const plan = PLANS[options.short ? 'short' : 'full'];
 const keepers: Keeper[] = [];
 const isAll = !options.front && !options.main && !options.keeper;
 const found = findLocustPrograms();
@@ -105,7 +92,7 @@ if (missing.length > 0) {
 
 /** All but the front and what main pays. @returns its budgets */
 async function bench(subject: Subject): Promise<readonly Budget[]> {
-  const footprints = await measureFootprints({ ...(options.short ? SHORT : FULL), subject });
+  const footprints = await measureFootprints({ ...plan.footprint, subject });
   // No budget is of these.
   const finalNumbers = options.short ? [] : [await measureFinalNumbers(found, FULL_PHASES)];
   const budgets = listBudgets(footprints);
@@ -119,22 +106,21 @@ async function bench(subject: Subject): Promise<readonly Budget[]> {
 }
 
 async function benchFront(subject: Subject): Promise<readonly Budget[]> {
-  const figures = await measureFront({ ...(options.short ? SHORT_FRONT : FULL_FRONT), subject });
+  const figures = await measureFront({ ...plan.front, subject });
   const budgets = listFrontBudgets(figures);
   record('front.md', [writeFrontTables(figures), writeBudgetTable('Budgets of the front', budgets)]);
   return budgets;
 }
 
 async function benchMain(subject: Subject): Promise<readonly Budget[]> {
-  const costs = await measureMainCost({ ...(options.short ? SHORT_MAIN : FULL_MAIN), subject });
+  const costs = await measureMainCost({ ...plan.main, subject });
   const budgets = listMainBudgets(costs);
   record('main.md', [writeMainTable(costs), writeBudgetTable('Budgets of what main pays', budgets)]);
   return budgets;
 }
 
 async function benchKeeper(subject: Subject): Promise<readonly Budget[]> {
-  const plan = { ...(options.short ? SHORT_KEEPER : FULL_KEEPER), subject };
-  const figures = await measureKeeper(plan, keepers.pop());
+  const figures = await measureKeeper({ ...plan.keeper, subject }, keepers.pop());
   const budgets = listKeeperBudgets(figures);
   record('keeper.md', [writeKeeperTable(figures), writeBudgetTable('Budgets of the keeper', budgets)]);
   return budgets;
@@ -240,18 +226,16 @@ function writeFootprintTable({ programs: all }: Footprints): string {
   ].join('\n\n');
 }
 
+const GROWTH_COLUMNS = [
+  ...['resident (MB)', 'anonymous (MB)', 'time of a poll (ms)'],
+  ...['CPU of a poll (ms)', 'CPU of the shell’s poll (ms)'],
+];
+
 function writeGrowthTable({ growth }: Footprints): string {
   return [
     '### Growth with the exposition',
     writeTable(
-      [
-        'exposition',
-        'resident (MB)',
-        'anonymous (MB)',
-        'time of a poll (ms)',
-        'CPU of a poll (ms)',
-        'CPU of the shell’s poll (ms)',
-      ],
+      ['exposition', ...GROWTH_COLUMNS],
       growth.map((one) => [
         nameBytes(one.bodyBytes),
         (one.residentBytes / 1e6).toFixed(1),

@@ -251,10 +251,7 @@ const CASES: readonly Case[] = [
   [
     'lastscrape with a front waits for every scraper, and stops nothing by default',
     'lastscrape-holds',
-    setEnv(
-      { name: 'LASTSCRAPE_FRONT', value: '9469' },
-      { name: 'LASTSCRAPE_METRICS_URL', value: 'http://localhost:8000/metrics' },
-    ),
+    FRONT,
     { summary: /: it waits for Prometheus's last scrape, until 2026-11-22T07:08:38Z at most$/ },
   ],
   [
