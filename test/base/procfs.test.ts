@@ -42,26 +42,17 @@ test('findProcesses() matches comm and the base name of argv[0], cut as the kern
   await namespace.start([long, '600'], { uid, comm: 'name-of-more-th' });
   await namespace.start(['bash', '-c', 'exec -a /opt/bin/other-name tail -f /dev/null'], { uid, comm: 'tail' });
   await namespace.start(['bash', '-c', 'exec -a "odd name) S 1 (" env -u X sleep 600'], { uid, comm: 'sleep' });
-  assert.deepEqual(
-    {
-      long: await findByCheck(namespace, 'name-of-more-than-15-bytes'),
-      'another long name with the same 15 bytes': await findByCheck(namespace, 'name-of-more-than-15-of-them'),
-      'the cut name': await findByCheck(namespace, 'name-of-more-th'),
-      'argv[0]': await findByCheck(namespace, 'other-name'),
-      'comm with another argv[0]': await findByCheck(namespace, 'tail'),
-      'an argument': await findByCheck(namespace, 'null'),
-      'a part of a name': await findByCheck(namespace, 'slee'),
-    },
-    {
-      long: RUNS,
-      'another long name with the same 15 bytes': NONE,
-      'the cut name': RUNS,
-      'argv[0]': RUNS,
-      'comm with another argv[0]': RUNS,
-      'an argument': NONE,
-      'a part of a name': NONE,
-    },
-  );
+  for (const [what, name, found] of [
+    ['long', 'name-of-more-than-15-bytes', RUNS],
+    ['another long name with the same 15 bytes', 'name-of-more-than-15-of-them', NONE],
+    ['the cut name', 'name-of-more-th', RUNS],
+    ['argv[0]', 'other-name', RUNS],
+    ['comm with another argv[0]', 'tail', RUNS],
+    ['an argument', 'null', NONE],
+    ['a part of a name', 'slee', NONE],
+  ] as const) {
+    assert.equal(await findByCheck(namespace, name), found, what);
+  }
 });
 
 test('findProcesses() never finds PID 1, lastscrape itself, or a zombie', { skip }, async () => {

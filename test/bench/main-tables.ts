@@ -17,13 +17,8 @@ export function writeMainTable(costs: readonly MainCost[]): string {
     '### What main pays',
     writeTable(
       [
-        'program',
-        'scraped alone (% of a core)',
-        'with the label',
-        'with the hook',
-        'lastscrape (s of CPU a minute)',
-        'with the hook',
-        'page (KB)',
+        ...['program', 'scraped alone (% of a core)', 'with the label', 'with the hook'],
+        ...['lastscrape (s of CPU a minute)', 'with the hook', 'page (KB)'],
       ],
       listRows(costs).map(({ name, alone, label, hook }) => [
         name,

@@ -81,32 +81,14 @@ async function readGivenVariables(manifest: string | null = null): Promise<Envir
 }
 
 const VALUES = [
-  'x',
-  '-1',
-  '0',
-  '1ms',
-  '1e99',
-  'true',
-  'yes',
-  'None',
-  'sigterm',
-  'port:1',
-  'http://localhost',
-  '{{ a }}',
-  'a\nb',
-  'ü,,',
+  ...['x', '-1', '0', '1ms', '1e99', 'true', 'yes', 'None'],
+  ...['sigterm', 'port:1', 'http://localhost', '{{ a }}', 'a\nb', 'ü,,'],
 ];
 
 /** What main's end may be called by mistake, and conditions that do not fit a native sidecar, or this pod. */
 const CONDITIONS = [
-  'sigtrem',
-  'SIGTERM',
-  'sigterm:30s',
-  'term',
-  'kubelet',
-  'port:8000x',
-  'container:report',
-  'process:',
+  ...['sigtrem', 'SIGTERM', 'sigterm:30s', 'term', 'kubelet'],
+  ...['port:8000x', 'container:report', 'process:'],
 ];
 
 for (const { name } of listVariables(KINDS)) {

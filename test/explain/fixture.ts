@@ -75,35 +75,12 @@ export function formatFixture(value: unknown, indent = ''): string {
 
 /** What the API server or the kubelet adds to every pod, and no reason needs. */
 const NOISE = new Set([
-  'managedFields',
-  'resourceVersion',
-  'uid',
-  'generation',
-  'observedGeneration',
-  'containerID',
-  'imageID',
-  'hostIP',
-  'hostIPs',
-  'podIP',
-  'podIPs',
-  'allocatedResources',
-  'selfLink',
+  ...['managedFields', 'resourceVersion', 'uid', 'generation', 'observedGeneration', 'containerID', 'imageID'],
+  ...['hostIP', 'hostIPs', 'podIP', 'podIPs', 'allocatedResources', 'selfLink', 'lastProbeTime', 'qosClass'],
   // Defaults of the API server.
-  'terminationMessagePath',
-  'terminationMessagePolicy',
-  'dnsPolicy',
-  'enableServiceLinks',
-  'preemptionPolicy',
-  'priority',
-  'schedulerName',
-  'serviceAccount',
-  'tolerations',
-  'qosClass',
-  'lastProbeTime',
-  'imagePullPolicy',
-  'securityContext',
-  'controller-uid',
-  'batch.kubernetes.io/controller-uid',
+  ...['terminationMessagePath', 'terminationMessagePolicy', 'dnsPolicy', 'enableServiceLinks', 'preemptionPolicy'],
+  ...['priority', 'schedulerName', 'serviceAccount', 'tolerations', 'imagePullPolicy', 'securityContext'],
+  ...['controller-uid', 'batch.kubernetes.io/controller-uid'],
 ]);
 
 /** An object without the noise and the token that each pod mounts; `names` are replaced everywhere. */

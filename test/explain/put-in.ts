@@ -7,13 +7,8 @@ type Fields = { [field: string]: unknown };
 
 /** What only a server writes, or refuses to be sent. */
 const SERVERS = [
-  'status',
-  'creationTimestamp',
-  'ownerReferences',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'nodeName',
-  'finalizers',
+  ...['status', 'creationTimestamp', 'ownerReferences', 'deletionTimestamp', 'deletionGracePeriodSeconds'],
+  ...['nodeName', 'finalizers'],
 ];
 
 /** The pod with lines for a pod template in it, as it can be created. */

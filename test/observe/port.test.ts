@@ -41,19 +41,8 @@ test('read() takes a port, with or without a loopback host', () => {
   const foreign = (host: string) =>
     `; "${host}" is not loopback: the ports of another host never prove anything about main`;
   const wrong = [
-    '',
-    '0',
-    '-1',
-    'x',
-    '5557x',
-    ':5557',
-    '127.0.0.256:1',
-    '127.0.0:1',
-    '::1:5557',
-    '0x10',
-    ' 5557',
-    '65536',
-    '[::1]:99999',
+    ...['', '0', '-1', 'x', '5557x', ':5557', '127.0.0.256:1', '127.0.0:1', '::1:5557', '0x10', ' 5557'],
+    ...['65536', '[::1]:99999'],
   ];
   for (const [argument, advice] of [
     ...wrong.map((each) => [each, ''] as const),

@@ -22,13 +22,7 @@ if (existsSync(CLUSTER_PROMETHEUS_PATH)) {
     // `go install` refuses it, since its go.mod replaces a module.
     go('get', '-tool', `${PROGRAM}@${CLUSTER_PROMETHEUS_VERSION}`);
     go(
-      'build',
-      '-tags',
-      'remove_all_sd,enable_kubernetes_sd',
-      '-trimpath',
-      '-ldflags',
-      '-s -w',
-      '-o',
+      ...['build', '-tags', 'remove_all_sd,enable_kubernetes_sd', '-trimpath', '-ldflags', '-s -w', '-o'],
       'built',
       PROGRAM,
     );

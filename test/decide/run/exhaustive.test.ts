@@ -36,27 +36,13 @@ function policyWith(limits: Limits, ...isMetric: readonly boolean[]): Policy {
 
 /** Memory that no decision but a warning reads, where the exporter shows no counters. */
 const NOT_DECIDING = [
-  'seenText',
-  'warned',
-  'totals',
-  'metricUnreadableSinceMs',
-  'wasAliveAtSignal',
-  'running',
-  'history',
-  'count',
-  'hasAnswered',
+  ...['seenText', 'warned', 'totals', 'metricUnreadableSinceMs', 'wasAliveAtSignal', 'running', 'history'],
+  ...['count', 'hasAnswered'],
 ];
 /** Memory that the count does not read. */
 const NOT_COUNTING = [
-  'seenText',
-  'warned',
-  'totals',
-  'metricUnreadableSinceMs',
-  'wasAliveAtSignal',
-  'running',
-  'startedAtMs',
-  'aliveSinceMs',
-  'goneSinceMs',
+  ...['seenText', 'warned', 'totals', 'metricUnreadableSinceMs', 'wasAliveAtSignal', 'running', 'startedAtMs'],
+  ...['aliveSinceMs', 'goneSinceMs'],
 ];
 
 // It never quits, and never holds, while main is not proven done, but for the reasons that it names.
