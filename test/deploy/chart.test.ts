@@ -47,13 +47,8 @@ describe('deploy/chart', { skip }, () => {
   });
 
   test('it passes helm lint, and has the version of the program', () => {
-    const { stdout, status } = runHelm(
-      'lint',
-      CHART,
-      '--strict',
-      '--set',
-      `${IMAGE},engine=kyverno,jobs.enabled=false,locustTests.enabled=false`,
-    );
+    const values = `${IMAGE},engine=kyverno,jobs.enabled=false,locustTests.enabled=false`;
+    const { stdout, status } = runHelm('lint', CHART, '--strict', '--set', values);
     assert.equal(status, 0, stdout);
     const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8');
     assert.deepEqual(chart.match(/^(app)?[vV]ersion: .*$/gm), [`version: ${VERSION}`, `appVersion: ${VERSION}`]);
@@ -185,6 +180,8 @@ describe('deploy/chart', { skip }, () => {
     const read = (...values: readonly string[]) =>
       template([IMAGE, ...values], { only: ['jobs-policy'] }).stdout.match(/securityContext\{[\s\S]*?\}\}/)?.[0];
     assert.match(read('securityContext.runAsUser=1000') ?? '', /runAsUser: 1000/);
+    const level = read('securityContext.seLinuxOptions.level=s0:c1\\,c2') ?? '';
+    assert.match(level, /seLinuxOptions\{level: 's0:c1,c2'\}/);
     const none = read('securityContext.runAsUser=null', 'securityContext.runAsGroup=null') ?? '';
     assert.match(none, /runAsNonRoot: true/);
     assert.doesNotMatch(none, /runAsUser|runAsGroup/);
@@ -202,14 +199,8 @@ describe('deploy/chart', { skip }, () => {
   });
 
   test('names of digits alone, which are valid, are strings', () => {
-    const cluster = [
-      '--kube-version',
-      '1.36.0',
-      '--api-versions',
-      'policies.kyverno.io/v1/MutatingPolicy',
-      '--namespace',
-      '42',
-    ];
+    const apis = '--api-versions policies.kyverno.io/v1/MutatingPolicy';
+    const cluster = `--kube-version 1.36.0 ${apis} --namespace 42`.split(' ');
     const digits = ['--set-string', 'name=1e3,networkPolicy.from=7,networkPolicy.namespaces={8}'];
     const others = ['--set', `${IMAGE},engine=kyverno,monitors.enabled=true`];
     const { stdout } = runHelm('template', 'lastscrape', CHART, ...cluster, ...others, ...digits);
@@ -223,35 +214,25 @@ describe('deploy/chart', { skip }, () => {
     assert.match(stdout, /metadata.name: "7"/);
   });
 
-  for (const [what, values, cluster, said] of [
-    ['no image', [], undefined, /image is not set: helm … --set image=HOST\/lastscrape:VERSION/],
-    [
-      'no policies',
-      [IMAGE],
-      { version: '1.35.0', apis: [] },
-      /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/,
-    ],
-    ['an unknown way to prove pods', [IMAGE, 'keeper.auth=maybe'], undefined, /auth/],
-    ['a claim without a unit', [IMAGE, 'keeper.storage=10'], undefined, /storage/],
-    ['an unknown engine', [IMAGE, 'engine=webhook'], undefined, /engine/],
+  for (const [what, value, said, version] of [
+    ['no image', '', /image is not set: helm … --set image=HOST\/lastscrape:VERSION/],
+    ['no policies', IMAGE, /this cluster has no MutatingAdmissionPolicy: .* set engine=kyverno/, '1.35.0'],
+    ['an unknown way to prove pods', 'keeper.auth=maybe', /auth/],
+    ['a claim without a unit', 'keeper.storage=10', /storage/],
+    ['an unknown engine', 'engine=webhook', /engine/],
     [
       'a request above the limit',
-      [IMAGE, 'resources.requests.memory=128Mi'],
-      undefined,
-      /resources.requests.memory is 128Mi, more than resources.limits.memory, 64Mi/,
+      'resources.requests.memory=128Mi',
+      /is 128Mi, more than resources.limits.memory, 64Mi/,
     ],
-    [
-      'a CPU request above the limit',
-      [IMAGE, 'resources.requests.cpu=2'],
-      undefined,
-      /resources.requests.cpu is 2, more/,
-    ],
-    ['no quantity', [IMAGE, 'resources.requests.cpu=lots'], undefined, /"lots" is no quantity/],
-    ['a misspelt value', [IMAGE, 'job.enabled=false'], undefined, /job/],
-    ['a quote in the image', ["image=a'b"], undefined, /image/],
+    ['a CPU request above the limit', 'resources.requests.cpu=2', /resources.requests.cpu is 2, more/],
+    ['no quantity', 'resources.requests.cpu=lots', /"lots" is no quantity/],
+    ['a misspelt value', 'job.enabled=false', /job/],
+    ['a quote in the image', "image=a'b", /image/],
   ] as const) {
     test(`refused: ${what}`, () => {
-      const { stderr, status } = template(values, cluster as never);
+      const values = value === '' ? [] : [IMAGE, value];
+      const { stderr, status } = template(values, version && { version, apis: [] });
       assert.equal(status, 1);
       assert.match(stderr, said);
     });

@@ -67,7 +67,7 @@ securityContext:
 {{- end }}
 {{- end }}
 {{- define "lastscrape.flow" -}}
-{{- range $i, $name := keys . | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ toJson (index $ $name) | replace "\"" "" }}{{ end -}}
+{{- range $i, $name := keys . | sortAlpha }}{{ if $i }}, {{ end }}{{ $name }}: {{ regexReplaceAll "\"([A-Z]\\w+)\"" (toJson (index $ $name)) "${1}" }}{{ end -}}
 {{- end }}
 
 {{/* What every lastscrape container has; `fixed`: whatever its resources. */}}
