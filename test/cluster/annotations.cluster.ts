@@ -122,10 +122,11 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
       ] as const,
     ];
   }),
+  ['the policies set it', pod({ 'lastscrape.dev/exit-zero': 'true' }), [unknown('lastscrape.dev/exit-zero')]],
   [
-    'what the policies set themselves',
-    pod({ 'lastscrape.dev/exit-zero': 'true' }),
-    [unknown('lastscrape.dev/exit-zero')],
+    'a label that is nearly true',
+    { ...pod(), metadata: { name: 'pod', labels: { 'lastscrape.dev/inject': 'True' } } },
+    ['lastscrape.dev/inject: True does nothing; must be true or false, in small letters'],
   ],
   [
     'the label as an annotation',
@@ -158,18 +159,10 @@ const ROWS: readonly (readonly [what: string, manifest: Manifest, warnings: read
     pod({ 'lastscrape.dev/ttl': '90', 'lastscrape.dev/poll': '', 'lastscrape.dev/settle': '1h2m3s4ms' }),
     [],
   ],
+  ['a Job itself', job(undefined, { 'lastscrape.dev/ttl': '2m' }), [misplaced('Job', 'its pod template')]],
+  ['a CronJob itself', cronJob(undefined, { 'lastscrape.dev/ttl': '2m' }), [misplaced('CronJob', 'its pod template')]],
   [
-    'a Job instead of its template',
-    job(undefined, { 'lastscrape.dev/ttl': '2m' }),
-    [misplaced('Job', 'its pod template')],
-  ],
-  [
-    'a CronJob instead of its template',
-    cronJob(undefined, { 'lastscrape.dev/ttl': '2m' }),
-    [misplaced('CronJob', 'its pod template')],
-  ],
-  [
-    'a LocustTest instead of its master',
+    'a LocustTest itself',
     locustTestV2(undefined, { 'lastscrape.dev/ttl': '2m' }),
     [misplaced('LocustTest', 'its master')],
   ],
