@@ -89,19 +89,16 @@ export function runHarmlessScenarios(): void {
 
   runScenarioIn('harmless: any annotation with any wrong value, and the pod is accepted', proveAccepted);
 
-  for (const [what, value] of UNHOLDABLE) {
-    runScenarioIn(`harmless: an annotation with ${what}, which no variable can have`, async (namespace) => {
-      const pod = await proveComplete(namespace, { annotations: { 'lastscrape.dev/ttl': value }, env: SHORT });
-      assert.equal(pod.spec.initContainers, undefined);
-    });
-  }
-
-  for (const [what, edit] of LEFT_ALONE) {
-    runScenarioIn(`harmless: a pod with ${what} is left alone, and runs`, async (namespace) => {
-      const annotations = { 'lastscrape.dev/hook': 'python' };
-      const pod = await proveComplete(namespace, { annotations, env: SHORT, edit });
-      assert.equal(pod.spec.initContainers, undefined);
-    });
+  for (const [what, isAdded, own, main, fields] of SPECIAL) {
+    runScenarioIn(
+      `harmless: a pod with ${what} ${isAdded ? 'gets it' : 'is left alone'}, and runs`,
+      async (namespace) => {
+        const annotations = { 'lastscrape.dev/hook': 'python', 'lastscrape.dev/ttl': '1s', ...own };
+        const edit = (spec: PodSpec): PodSpec => ({ ...withFields(spec, 'main', main), ...fields });
+        const { spec } = await proveComplete(namespace, { annotations, env: SHORT, edit });
+        assert.equal(spec.initContainers?.at(-1)?.['restartPolicy'], isAdded ? 'Always' : undefined);
+      },
+    );
   }
 
   runScenarioIn('harmless: a pod for Windows is left alone, and only the kubelet refuses it', async (namespace) => {
@@ -135,50 +132,51 @@ export function runHarmlessScenarios(): void {
       assert.equal(pod.spec.initContainers?.[0]?.name, 'lastscrape');
     },
   );
-
-  runScenarioIn('harmless: a main that ends at once is not held for its grace', async (namespace) => {
-    const edit = (spec: PodSpec): PodSpec => ({
-      ...spec,
-      containers: spec.containers.map((each) => ({ ...each, image: IMAGES.busybox, command: ['/bin/true'] })),
-    });
-    // Its start takes longer than main's whole life.
-    const pod = await proveComplete(namespace, { edit });
-    assert.equal(findStatus(pod, 'lastscrape')?.state.terminated?.exitCode, 0);
-  });
 }
-
-/** Where lastscrape would make the pod invalid, or could not work. */
-const LEFT_ALONE: readonly (readonly [what: string, edit: (spec: PodSpec) => PodSpec])[] = [
-  [
-    'resources as a whole',
-    (spec) => ({
-      ...spec,
-      resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } },
-    }),
-  ],
-  // Its own port may be taken on the node.
-  [
-    'hostNetwork',
-    (spec) => ({ ...withFields(spec, 'main', { image: IMAGES.busybox, command: ['/bin/true'] }), hostNetwork: true }),
-  ],
-  [
-    'its port taken',
-    (spec) => withFields(spec, 'main', { ports: [{ containerPort: 8000, name: 'metrics' }, { containerPort: 9469 }] }),
-  ],
-  [
-    'its name taken',
-    (spec) => ({
-      ...spec,
-      containers: [...spec.containers, { name: 'lastscrape', image: IMAGES.busybox, args: ['-c', 'true'] }],
-    }),
-  ],
-  ['its volume taken', (spec) => ({ ...spec, volumes: [{ name: 'lastscrape-hooks', emptyDir: {} }] })],
-];
 
 /** What the kernel takes into no variable: the container would not start, nor would main. */
 const UNHOLDABLE: readonly (readonly [what: string, value: string])[] = [
   ['a NUL', 'a\0b'],
   ['140 KB', 'x'.repeat(140_000)],
+];
+
+const PORT = "metadata.annotations['prometheus.io/port']";
+const shell = (script: string, more = {}) => ({ image: IMAGES.busybox, args: ['-c', script], env: [], ...more });
+
+/** Where lastscrape would make the pod invalid, could not work, or would change what main has: annotations, main, the pod. */
+const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string, string>, object, object])[] = [
+  [
+    'resources as a whole',
+    false,
+    {},
+    {},
+    { resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } } },
+  ],
+  // Its own port may be taken on the node.
+  ['hostNetwork', false, {}, shell('true'), { hostNetwork: true }],
+  ['its port taken', false, {}, { ports: [{ containerPort: 8000, name: 'metrics' }, { containerPort: 9469 }] }, {}],
+  ['its name taken', false, {}, {}, init({ name: 'lastscrape', image: IMAGES.busybox, args: ['-c', 'true'] })],
+  ['its volume taken', false, {}, {}, { volumes: [{ name: 'lastscrape-hooks', emptyDir: {} }] }],
+  [
+    'a port that main reads from its annotation',
+    false,
+    { 'prometheus.io/port': '8000' },
+    shell('test $PORT = 8000', { env: [{ name: 'PORT', valueFrom: { fieldRef: { fieldPath: PORT } } }] }),
+    {},
+  ],
+  ...UNHOLDABLE.map(
+    ([what, value]) => [`${what} in an annotation`, false, { 'lastscrape.dev/ttl': value }, {}, {}] as const,
+  ),
+  // Its start takes longer than main's whole life.
+  ['a main that ends at once', true, { 'lastscrape.dev/ttl': '90s' }, shell('true'), {}],
+  ['a port that is for root', false, { 'lastscrape.dev/front': '80' }, {}, {}],
+  [
+    'a port that its sysctl opens',
+    true,
+    { 'lastscrape.dev/pushgateway': 'gateway:80' },
+    shell('wget -O - --post-data "a 1\n" http://gateway:80/metrics/job/a'),
+    { securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '80' }] } },
+  ],
 ];
 
 /** Every annotation that a policy reads, of pods with the label and of masters. */

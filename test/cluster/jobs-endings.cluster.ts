@@ -246,9 +246,9 @@ async function readFirst(namespace: string): Promise<number> {
   return (await getFixture().prometheus.readSamples('lastscrape_source_up{job="lastscrape-front"}', namespace)).length;
 }
 
-/** What kubectl warned of; it must end well. */
+/** What kubectl warned of by a policy; it must end well. */
 async function readWarnings(namespace: string, manifest: Manifest | Pod): Promise<readonly string[]> {
   const command = `kubectl --namespace=${namespace} create --dry-run=server --filename=- 2>&1 >/dev/null`;
   const printed = await runShell(`${command} <<'EOF'\n${JSON.stringify(manifest)}\nEOF`, import.meta.dirname);
-  return printed.split('\n').filter((line) => line.startsWith('Warning: '));
+  return printed.split('\n').filter((line) => /^Warning: .* with binding '/.test(line));
 }

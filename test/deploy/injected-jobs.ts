@@ -29,11 +29,13 @@ export const JOBS_GOLDEN = [...JOBS_INJECTED, JOB_NOT_LAST] as const;
 
 const PUSHES =
   'lastscrape.dev/pushgateway must list NAME:PORT, such as pushgateway.monitoring.svc:9091, all with one port that is free in this pod';
+const READ = 'the pod reads its own annotation prometheus.io/port, which would change';
 
 /** Those that stay as they are, each with the reason that kubectl warns of; null: none. */
 export const JOBS_UNTOUCHED = {
   'by-hand': null,
   'by-hand-regular': null,
+  'front-low': 'port 1023 is for root, which it is not; take one from 1024 on, or set the sysctl net.ipv4.',
   'front-is-source': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
   'host-network': 'with hostNetwork localhost is the node',
   https: 'nothing says where the metrics are',
@@ -44,18 +46,23 @@ export const JOBS_UNTOUCHED = {
   'no-metrics': 'nothing says where the metrics are',
   'opted-out': null,
   'other-arch': 'its image is for Linux on amd64 and arm64',
+  'path-read': 'the pod reads its own annotation prometheus.io/path, which would change',
   'own-variable': 'the container main is taken for it',
   'pod-resources': 'the pod sets resources as a whole',
+  'port-read': READ,
+  'port-read-volume': READ,
   'port-too-high': 'nothing says where the metrics are',
   'port-zero': 'nothing says where the metrics are',
   'port-in-use': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
   'push-address': PUSHES,
   'push-https': PUSHES,
+  'push-low': 'port 80 is for root, which it is not; take one from 81 on',
   'push-ports': PUSHES,
   'push-taken': PUSHES,
   static: 'it is a static pod',
   'url-is-front': "lastscrape.dev/metrics-url is lastscrape's own port, 9469",
   'volume-taken': 'lastscrape.dev/hook needs a volume lastscrape-hooks',
+  'windows-selector': 'its image is for Linux on amd64 and arm64',
   'windows-affinity': 'its image is for Linux on amd64 and arm64',
   windows: 'its image is for Linux on amd64 and arm64',
   'wrong-front': 'lastscrape.dev/front must be the number of a port, 1 to 65535',

@@ -84,6 +84,8 @@ export const ELSEWHERE: Readonly<Record<string, Fields>> = {
   'Windows by affinity': require('kubernetes.io/os', 'windows'),
   'another architecture by affinity': require('kubernetes.io/arch', 's390x', 'ppc64le'),
   'Windows by a selector': { nodeSelector: { 'kubernetes.io/os': 'windows' } },
+  'Windows by an old label': { nodeSelector: { 'beta.kubernetes.io/os': 'windows' } },
+  'another architecture by an old label': require('beta.kubernetes.io/arch', 's390x'),
 };
 
 /** Pods that stay as they are: no master, lastscrape under another name, or in the exporter's place. */

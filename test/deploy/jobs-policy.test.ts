@@ -89,13 +89,6 @@ test('the hook is written where main mounts it', () => {
   }
 });
 
-test('what is no hook is named by the program', () => {
-  const settings = readSettings(readJobGolden('wrong-hook'));
-  assert.deepEqual('problems' in settings && settings.problems, [
-    'Cannot read LASTSCRAPE_HOOKS: it is "pyhton"; must be "none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")',
-  ]);
-});
-
 test('main waits for lastscrape only where it needs it from its first moment; and a Guaranteed pod stays one', () => {
   for (const name of JOBS_INJECTED) {
     const { lifecycle, startupProbe, resources } = findSidecar(readJobGolden(name));
@@ -117,7 +110,7 @@ test('the metrics are read where the pod says that they are', () => {
     'http-metrics': 'http://localhost:8000/metrics',
     'named-port': 'http://localhost:8000/stats',
     'own-url': 'http://localhost:8001/report',
-    pushed: 'pushgateway://127.0.0.1:9091',
+    pushed: 'pushgateway://127.0.0.1:80',
     'scrape-ports': 'http://localhost:8000/metrics',
     'wrong-hook': 'http://localhost:8000/metrics',
     'wrong-ttl': 'http://localhost:8000/metrics',
@@ -150,13 +143,18 @@ test('TTL + 5 s is the grace of lastscrape, and the kubelet waits 5 s longer, or
   }
 });
 
-test('a wrong TTL is named by the program, and leaves the times of the default', () => {
-  const pod = readJobGolden('wrong-ttl');
-  const settings = readSettings(pod);
-  assert.deepEqual('problems' in settings && settings.problems, [
-    'Cannot read LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"',
-  ]);
-  assert.equal(pod.spec.terminationGracePeriodSeconds, 100);
+test('a wrong TTL or hook is named by the program, and leaves the times of the default', () => {
+  for (const [name, problem] of [
+    [
+      'wrong-hook',
+      'LASTSCRAPE_HOOKS: it is "pyhton"; must be "none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")',
+    ],
+    ['wrong-ttl', 'LASTSCRAPE_TTL: it is "soon"; must be a duration such as "90s", "1m30s" or "500ms"'],
+  ] as const) {
+    const settings = readSettings(readJobGolden(name));
+    assert.deepEqual('problems' in settings && settings.problems, [`Cannot read ${problem}`]);
+    assert.equal(readJobGolden(name).spec.terminationGracePeriodSeconds, 100);
+  }
 });
 
 test('a native sidecar after lastscrape is overtaken: lastscrape moves to the end', () => {

@@ -223,12 +223,13 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     variables.spec.?hostNetwork.orValue(false) ? 'with hostNetwork localhost is the node'
     : variables.spec.?os.?name.orValue('linux') != 'linux'
-    || variables.spec.?nodeSelector[?'kubernetes.io/os'].orValue('linux') != 'linux'
-    || !(variables.spec.?nodeSelector[?'kubernetes.io/arch'].orValue('amd64') in ['amd64', 'arm64'])
+    || ['', 'beta.'].exists(old, variables.spec.?nodeSelector[?(old + 'kubernetes.io/os')].orValue('linux') != 'linux'
+    || !(variables.spec.?nodeSelector[?(old + 'kubernetes.io/arch')].orValue('amd64') in ['amd64', 'arm64']))
     || variables.spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue(dyn([]))
     .exists(term, term.?matchExpressions.orValue(dyn([])).exists(e,
-    e.key == 'kubernetes.io/os' && (e.operator == 'In' && !('linux' in e.values) || e.operator == 'NotIn' && 'linux' in e.values)
-    || e.key == 'kubernetes.io/arch' && e.operator == 'In' && !e.values.exists(each, each in ['amd64', 'arm64'])))
+    e.key.matches('^(beta[.])?kubernetes.io/os$')
+    && (e.operator == 'In' && !('linux' in e.values) || e.operator == 'NotIn' && 'linux' in e.values)
+    || e.key.matches('^(beta[.])?kubernetes.io/arch$') && e.operator == 'In' && !e.values.exists(each, each in ['amd64', 'arm64'])))
     ? 'its image is for Linux on amd64 and arm64'
     : has(variables.spec.resources)
     ? 'the pod sets resources as a whole, which a further container might exceed; give its containers resources of their own'
@@ -309,6 +310,28 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     variables.annotations[?'prometheus.io/scrape'].orValue('') == 'true' && !('prometheus.io/port' in variables.annotations)
     && (variables.ports.size() > 1 || variables.ports.exists(each, each.size() > 1))
+# What goes by annotations finds the front by them: its port, always http, and /metrics where the path was another page's. The port
+# also where it was not said, and the one that is declared would be a target besides. Only what changes.
+- name: moved
+  expression: >-
+    ([['prometheus.io/port', string(variables.front)], ['prometheus.io/scheme', 'http']]
+    + (variables.ownUrl == '' && variables.pushPort == 0 ? [] : [['prometheus.io/path', '/metrics']]))
+    .filter(each, each[0] in variables.annotations ? string(variables.annotations[each[0]]) != each[1] : each[0] == 'prometheus.io/port'
+    && variables.annotations[?'prometheus.io/scrape'].orValue('') == 'true' && !variables.isSpread)
+# Of these, what the pod reads itself: most likely where its program listens.
+- name: read
+  expression: >-
+    variables.moved.map(each, each[0]).filter(name, [dyn("metadata.annotations['" + name + "']")].exists(path,
+    variables.containers.exists(c, c.?env.orValue(dyn([])).exists(e, e.?valueFrom.?fieldRef.?fieldPath.orValue('') == path))
+    || variables.spec.?volumes.orValue(dyn([])).exists(v, ([v] + v.?projected.?sources.orValue(dyn([]))).exists(s,
+    s.?downwardAPI.?items.orValue(dyn([])).exists(i, i.?fieldRef.?fieldPath.orValue('') == path)))))
+# The lowest port of ours, and the lowest one that a user who is not root may take: by the pod; runtimes differ.
+- name: lowest
+  expression: "variables.pushPort > 0 && variables.pushPort < variables.front ? variables.pushPort : variables.front"
+- name: unprivileged
+  expression: >-
+    (variables.spec.?securityContext.?sysctls.orValue(dyn([])).filter(s, s.name.replace('/', '.') == 'net.ipv4.ip_unprivileged_port_start'
+    && s.value.matches('^[0-9]{1,5}$')).map(s, int(s.value)) + [1024])[0]
 # Why lastscrape is not added, where it is not there: what the pod would be refused for, or could not work. Empty: it is added.
 - name: reason
   expression: >-
@@ -329,6 +352,11 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     : variables.pushPort == -1 || variables.pushPort == variables.front || variables.ports.exists(each, variables.pushPort in each)
     ? 'lastscrape.dev/pushgateway must list NAME:PORT, such as pushgateway.monitoring.svc:9091, all with one port that is free in'
     + ' this pod; not a URL, not https, no IP address'
+    : variables.lowest < variables.unprivileged
+    ? 'port ' + string(variables.lowest) + ' is for root, which it is not; take one from ' + string(variables.unprivileged)
+    + " on, or set the sysctl net.ipv4.ip_unprivileged_port_start in the pod's securityContext to " + string(variables.lowest)
+    : variables.read.size() > 0
+    ? 'the pod reads its own annotation ' + variables.read[0] + ', which would change; write its value there instead'
     : variables.isHooked && (variables.template.spec.?volumes.orValue(dyn([])).exists(v, v.name == 'lastscrape-hooks')
     || variables.hooked.exists(c, c.?volumeMounts.orValue(dyn([])).exists(m, m.mountPath.matches('(^|/)lastscrape-hooks(/|$)'))))
     ? 'lastscrape.dev/hook needs a volume lastscrape-hooks and a folder /lastscrape-hooks, which this pod has already'
