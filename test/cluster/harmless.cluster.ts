@@ -177,6 +177,18 @@ const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string
     shell('wget -O - --post-data "a 1\n" http://gateway:80/metrics/job/a'),
     { securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '80' }] } },
   ],
+  [
+    'a token that is for its user alone',
+    true,
+    {},
+    shell('cat /token/token', { volumeMounts: [{ name: 'token', mountPath: '/token' }] }),
+    {
+      securityContext: { runAsUser: 1000 },
+      volumes: [
+        { name: 'token', projected: { defaultMode: 0o400, sources: [{ serviceAccountToken: { path: 'token' } }] } },
+      ],
+    },
+  ],
 ];
 
 /** Every annotation that a policy reads, of pods with the label and of masters. */

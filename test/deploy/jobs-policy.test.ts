@@ -89,9 +89,10 @@ test('the hook is written where main mounts it', () => {
   }
 });
 
-test('main waits for lastscrape only where it needs it from its first moment; and a Guaranteed pod stays one', () => {
+test('main waits for lastscrape only where it needs it from its first moment; a Guaranteed pod stays one, and one of a single user', () => {
   for (const name of JOBS_INJECTED) {
-    const { lifecycle, startupProbe, resources } = findSidecar(readJobGolden(name));
+    const { lifecycle, startupProbe, resources, securityContext } = findSidecar(readJobGolden(name));
+    assert.equal((securityContext as Fields)['runAsUser'], name === 'earlier-sidecar' ? 1000 : 65532, name);
     const isNeeded = name === 'hooked' || name === 'pushed';
     const hook = { postStart: { exec: { command: ['/lastscrape', '--ready'] } } };
     assert.deepEqual([lifecycle, startupProbe], [isNeeded ? hook : undefined, undefined], name);

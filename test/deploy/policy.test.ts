@@ -108,7 +108,7 @@ test('an injected container reserves next to nothing, and may do nothing', () =>
       readOnlyRootFilesystem: true,
       runAsGroup: 65532,
       runAsNonRoot: true,
-      runAsUser: 65532,
+      runAsUser: name === 'otel-annotated' ? 1000 : 65532,
       seccompProfile: { type: 'RuntimeDefault' },
     });
     assert.equal(container['terminationMessagePolicy'], 'FallbackToLogsOnError');

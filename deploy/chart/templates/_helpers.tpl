@@ -90,6 +90,22 @@ terminationMessagePolicy: FallbackToLogsOnError
     c.?resources.?limits[?name].hasValue()
     && quantity(c.?resources.?requests[?name].orValue(c.resources.limits[name])).compareTo(quantity(c.resources.limits[name])) == 0))
 {{- end }}
+{{/* The same: the user, and the container's fixed fields as CEL with it. Arguments of those: type, root. */}}
+{{- define "lastscrape.userVariables" -}}
+{{- with (.Values.securityContext | default dict).runAsUser -}}
+# The pod's own, where all of it has one: the kubelet gives it the tokens of projected volumes only as long as no container has another.
+- name: users
+  expression: >-
+    (variables.spec.containers + variables.spec.?initContainers.orValue(dyn([]))).map(c,
+    int(c.?securityContext.?runAsUser.orValue(variables.spec.?securityContext.?runAsUser.orValue(dyn(0)))))
+- name: user
+  expression: "variables.users.all(each, each > 0 && each == variables.users[0]) ? variables.users[0] : {{ int64 . }}"
+{{- end }}
+{{- end }}
+{{- define "lastscrape.celFixed" -}}
+{{- $cel := include "lastscrape.celFields" (dict "type" .type "yaml" (include "lastscrape.fixed" .root)) -}}
+{{- regexReplaceAll "runAsUser: [1-9][0-9]*" $cel "runAsUser: variables.user" -}}
+{{- end }}
 {{- define "lastscrape.celResources" -}}
 {{- $type := printf "%s.resources" .type -}}
 {{- $guaranteed := .root.Values.resources.guaranteed -}}
