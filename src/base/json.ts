@@ -1,16 +1,14 @@
 // Reads JSON of any shape: what is missing or of another kind reads as empty. Pure.
 
+import { orNull } from './parse.ts';
+
 /** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Parses a JSON object; null if the text is anything else. */
 export function parseObject(text: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value: unknown = orNull(() => JSON.parse(text));
+  return isObject(value) ? value : null;
 }
 
 /** Whether the value is an object, and no array. */

@@ -1,4 +1,5 @@
-// Reads configuration values: a variable, the result of reading one, port numbers, hosts of loopback. Pure.
+// Reads configuration values: a variable, the result of reading one, port numbers, hosts of loopback; and
+// anything whose reader throws. Pure.
 
 /** The environment, as `process.env` gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,6 +13,15 @@ export function readVariable(env: Environment, name: string): string {
 export type ParseResult<Value> = { readonly value: Value } | { readonly problem: string };
 /** Reads the text of a value. */
 export type Parse<Value> = (text: string) => ParseResult<Value>;
+
+/** What `read` returns; null where it throws. */
+export function orNull<Value>(read: () => Value): Value | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
 
 /** A host of loopback, as in a URL or without its brackets. */
 export const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { readdir, readFile, readlink } from './files.ts';
+import { orNull } from './parse.ts';
 
 /** One process; a PID alone may be reused. */
 export type ProcessId = {
@@ -184,7 +185,8 @@ export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): 
   for (let count = 0; count < TABLE_READS_COUNT; count++) {
     let isShown = false;
     for (const path of SOCKET_TABLES) {
-      const sockets = readTable(path).filter(({ local }) => local.port === localPort);
+      const text = orNull(() => readFileSync(path, 'utf8')) ?? '';
+      const sockets = parseSockets(text).filter(({ local }) => local.port === localPort);
       const found = sockets.filter(({ remote }) => remote.port === remotePort);
       if (found.length > 0) return Math.max(...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
       isShown ||= sockets.length > 0;
@@ -192,14 +194,6 @@ export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): 
     if (!isShown) return 0;
   }
   return Number.POSITIVE_INFINITY;
-}
-
-function readTable(path: string) {
-  try {
-    return parseSockets(readFileSync(path, 'utf8'));
-  } catch {
-    return [];
-  }
 }
 
 /** The TCP sockets of this network namespace. */

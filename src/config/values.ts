@@ -1,7 +1,7 @@
 // How the text of a variable becomes a value, and back: durations, counts, URLs, addresses, paths. Pure.
 // A problem completes the sentence "must be …"; a value is never repaired.
 
-import { isPortNumber, LOOPBACK, type ParseResult } from '../base/parse.ts';
+import { isPortNumber, LOOPBACK, orNull, type ParseResult } from '../base/parse.ts';
 import { joinQuoted } from '../base/text.ts';
 
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
@@ -106,13 +106,7 @@ const FILE_URL =
 function isPlainFile(text: string, { pathname, search, hash }: URL): boolean {
   if (!/^file:\/\/(localhost)?\/[^/]/i.test(text) || search !== '' || hash !== '') return false;
   // No file name has an encoded slash or NUL, or invalid UTF-8.
-  if (/%(2f|00)/i.test(pathname)) return false;
-  try {
-    decodeURIComponent(pathname);
-    return true;
-  } catch {
-    return false;
-  }
+  return !/%(2f|00)/i.test(pathname) && orNull(() => decodeURIComponent(pathname)) !== null;
 }
 
 /** Reads the absolute path of a file; `must`: what the text must be. */

@@ -4,6 +4,7 @@
 
 import { basename } from 'node:path';
 import { readFile, stat } from '../base/files.ts';
+import { orNull } from '../base/parse.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import type { ConditionKind } from './condition-kind.ts';
 import { makeFileCondition } from './file.ts';
@@ -64,12 +65,8 @@ async function readObservation(path: string, text: string): Promise<ConditionObs
 /** The fields of a YAML mapping (JSON objects included); null for anything else. */
 async function parseFields(text: string): Promise<ReadonlyMap<unknown, unknown> | null> {
   const { parse } = await import('yaml');
-  try {
-    const value: unknown = parse(text, { mapAsMap: true, logLevel: 'error' });
-    return value instanceof Map ? value : null;
-  } catch {
-    return null;
-  }
+  const value: unknown = orNull(() => parse(text, { mapAsMap: true, logLevel: 'error' }));
+  return value instanceof Map ? value : null;
 }
 
 /** The field by its name, else by its name in any case, as Go decodes it (encoding/json, "Unmarshal"). */

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dialTls, type Trust } from '../base/net/dial-tls.ts';
 import { type Exchange, type ExchangeResult, openAnswer, openExchange } from '../base/net/exchange.ts';
-import { type Environment, readVariable } from '../base/parse.ts';
+import { type Environment, orNull, readVariable } from '../base/parse.ts';
 import { USER_AGENT } from '../base/version.ts';
 
 /** Of token, ca.crt and namespace (documentation, "Accessing the Kubernetes API from a Pod"). */
@@ -117,9 +117,5 @@ function readToken(tokenPath: string): string {
 
 /** The text of a file; null if it cannot be read. */
 export function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
+  return orNull(() => readFileSync(path, 'utf8'));
 }

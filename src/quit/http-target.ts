@@ -4,7 +4,7 @@
 
 import { dial } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { isPortNumber, LOOPBACK, readVariable } from '../base/parse.ts';
+import { isPortNumber, LOOPBACK, orNull, readVariable } from '../base/parse.ts';
 import { redactEntry, redactHref } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { runWithin } from '../base/waits.ts';
@@ -208,12 +208,8 @@ export const urlKind: TargetKind = {
 /** The Basic authorization, none without user and password; null: they are not percent-encoded UTF-8. */
 function readAuthorization({ username, password }: URL): Readonly<Record<string, string>> | null {
   if (username === '' && password === '') return {};
-  try {
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
-  } catch {
-    return null;
-  }
+  const pair = orNull(() => `${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+  return pair === null ? null : { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
 /** Loopback accepts or refuses within a millisecond; what does neither is not worth a wait at the end. */

@@ -3,7 +3,7 @@
 
 import { prepareSmallFile } from '../base/mounted-file.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { type Environment, readVariable } from '../base/parse.ts';
+import { type Environment, orNull, readVariable } from '../base/parse.ts';
 import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
@@ -160,9 +160,5 @@ function unquote(quoted: string): string | null {
     if (wide !== undefined) return String.fromCodePoint(Number.parseInt(wide, 16));
     return short[letter] ?? all;
   });
-  try {
-    return String(JSON.parse(json));
-  } catch {
-    return null;
-  }
+  return orNull(() => String(JSON.parse(json)));
 }

@@ -1,6 +1,8 @@
 // Hides secrets in what a receiver answers: where they stand as written; an answer that may repeat one in
 // another notation is not shown. Pure.
 
+import { orNull } from '../base/parse.ts';
+
 /** Of shorter secrets, and shorter parts, there are too many by chance. */
 const LONG_MIN_LENGTH = 8;
 const RUN_MIN_LENGTH = 5;
@@ -45,14 +47,8 @@ export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string
     .map((part) => part.slice(part.indexOf('=') + 1));
   const query = [url.search, url.search.slice(1), ...written, ...url.searchParams.values()];
   const parts = url.pathname.split('/').filter((part) => part.length >= 8);
-  const path = isPathSecret ? [url.pathname, ...parts, ...parts.map(decodePart)] : [];
+  const path = isPathSecret
+    ? [url.pathname, ...parts, ...parts.map((part) => orNull(() => decodeURIComponent(part)) ?? part)]
+    : [];
   return [...query, ...path].filter((text) => text.length >= 4);
-}
-
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }

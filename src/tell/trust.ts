@@ -6,6 +6,7 @@ import { getCACertificates } from 'node:tls';
 import { prepareSmallFile } from '../base/mounted-file.ts';
 import { type Trust as DialTrust, dialTls } from '../base/net/dial-tls.ts';
 import type { Dial } from '../base/net/exchange.ts';
+import { orNull } from '../base/parse.ts';
 import type { Limits } from '../base/waits.ts';
 
 /** Whom one receiver's connections trust. */
@@ -55,18 +56,12 @@ export function listUsualAuthorities(): readonly string[] {
 function parseAuthorities(text: string): { readonly certificates: string[] } | { readonly why: string } {
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   if (certificates.length === 0) return { why: 'it has no certificate in PEM form' };
-  const wrong = certificates.findIndex((certificate) => !isReadable(certificate));
+  const wrong = certificates.findIndex(
+    (certificate) => orNull(() => new X509Certificate(certificate).subject) === null,
+  );
   return wrong < 0
     ? { certificates }
     : { why: `its certificate ${wrong + 1} of ${certificates.length} cannot be read` };
-}
-
-function isReadable(certificate: string): boolean {
-  try {
-    return new X509Certificate(certificate).subject !== null;
-  } catch {
-    return false;
-  }
 }
 
 const UNTRUSTED = ['is signed by an untrusted authority', ': set LASTSCRAPE_CA_FILE'] as const;
