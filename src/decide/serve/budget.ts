@@ -121,7 +121,7 @@ export type OwnReads = {
 
 /** Once main pays no more, the time from a scrape's read to an own one; POLL where that is shorter. */
 const DONE_PACE_MS = 500;
-/** A format that no scraper has asked for yet is read this many times less often. */
+/** A spare format is read this many times less often. */
 const SPARE_FACTOR = 10;
 /**
  * Any read puts off own reads of all formats. A format is due this many rests after its own last read all the
@@ -131,8 +131,9 @@ const SERVED_FACTOR = 2;
 
 /**
  * When an own read of these formats may begin. While main pays, the latest of three: POLL after an own read,
- * or a read of this format, began; a rest after a read of any format ended; a rest after an own read ended.
- * Once it pays no more: at once, but 500 ms after a scrape's read of this format began.
+ * or a read of this format, began; a rest after an own read ended; a rest after a read of any format ended,
+ * or two after one of this format, which may be sooner (spare: ten). Once it pays no more: at once, but
+ * 500 ms after a scrape's read of this format began.
  */
 export function findOwnMs(own: OwnReads, { accept, isSpare = false }: Wanted): number {
   const { pollMs, restFactor, observing, isCharged, costs, lastOwn, failedCount, newest } = own;

@@ -62,7 +62,7 @@ export type Reads = OwnReads & {
   readonly givenWay: readonly string[];
   /** A scrape's read began while an own one waited: that comes next, so that scrapes cannot crowd it out. */
   readonly isOwnTurn: boolean;
-  /** CPU time of our process at the end of the last own read that was whole or refused; null: none was. */
+  /** Our process' CPU time at the end of the last read that was refused, or own and whole; null: none was. */
   readonly cpuMs: number | null;
   readonly lastId: number;
 };
@@ -174,7 +174,7 @@ function takeEvent(reads: Reads, event: ReadsEvent, nowMs: number): Reads {
       if (event.need === 'last') return askForLast(reads, nowMs);
       // Where reads go on between observations, one comes soon.
       if (event.need === 'end') return reads.observing === 'contains' ? askForLast(reads, nowMs) : reads;
-      // While main lives an own read that hangs is waited for: a program that struggles is not asked twice.
+      // While main lives, an own read that hangs is waited for, unless scrapes began it and gave up.
       return { ...reads, isOwnAsked: !hasOwn(reads) || (!reads.isCharged && findFreeMs(reads, nowMs) <= nowMs) };
     case 'due':
       return reads;
@@ -215,12 +215,12 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
     costs: addCost(reads.costs, nowMs - read.begunAtMs, ownCpuMs),
     cpuMs: past.isOwn ? cpuMs : reads.cpuMs,
     failedCount: 0,
-    newest: new Map([...listWanted(reads), [accept, past]]),
+    newest: new Map([...listNewest(reads), [accept, past]]),
   };
 }
 
 /** A client can ask for any number of formats. The read that has just ended is the newest of all. */
-function listWanted({ newest, wanted }: Reads) {
+function listNewest({ newest, wanted }: Reads) {
   return [...newest].filter(([accept]) => wanted.some((each) => each.accept === accept));
 }
 
