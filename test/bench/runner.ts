@@ -3,9 +3,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../support/folder.ts';
 import { readTestVariable } from '../support/programs.ts';
 
 /** The exposition of every measurement that does not say another one. */
@@ -39,8 +39,7 @@ const PATH = readTestVariable('PATH') ?? '';
 
 export function openRunner(): Runner {
   const stack = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'lastscrape-bench-'));
-  stack.defer(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const start: Runner['start'] = (command, env) => {
     const [file = '', ...args] = command;
     const child = spawn(file, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });

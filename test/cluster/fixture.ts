@@ -1,11 +1,10 @@
 // Opens what the scenarios share: images on the node, Prometheus in the cluster, the policy applied.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { VERSION } from '../../src/base/version.ts';
 import { template } from '../deploy/chart.ts';
 import { gateDist } from '../image/dist.ts';
+import { makeFolder } from '../support/folder.ts';
 import { findOnPath, findPrograms, listMissing, readTestVariable } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
@@ -61,9 +60,7 @@ export async function openFixture(): Promise<Fixture & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     // What kubectl and helm remember of this address may be of a cluster of another version.
-    const cache = mkdtempSync(join(tmpdir(), 'lastscrape-kubectl-'));
-    stack.defer(() => rmSync(cache, { recursive: true, force: true, maxRetries: 5 }));
-    process.env['KUBECACHEDIR'] = cache;
+    process.env['KUBECACHEDIR'] = makeFolder();
     const cluster = stack.use(await openCluster());
     await claimCluster(cluster);
     const apis = await cluster.read('/apis/admissionregistration.k8s.io/v1');

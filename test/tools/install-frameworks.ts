@@ -1,8 +1,7 @@
 // `node test/tools/install-frameworks.ts [NAME…]`: builds the frameworks that make batch pods, from their Go modules and
 // Python packages, outside of the checkout; some 20 minutes on two cores, once. Cached by version.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   frameworkPath,
@@ -12,6 +11,7 @@ import {
   PYTHON_BUILDS,
   type PythonBuild,
 } from '../cluster/frameworks/builds.ts';
+import { makeFolder } from '../support/folder.ts';
 import { COMPLETE_MARKER } from '../support/programs.ts';
 
 const wanted = process.argv.slice(2);
@@ -35,30 +35,26 @@ function install(build: GoBuild | PythonBuild, make: () => void): void {
 /** In a copy of the module, since its own folder cannot be written, and some of its files are missing there. */
 function buildPrograms(build: GoBuild): void {
   const { module, version, programs, links = {} } = build;
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-framework-'));
-  try {
-    const downloaded = execFileSync('go', ['mod', 'download', '-json', `${module}@v${version}`], {
-      encoding: 'utf8',
-      cwd: directory,
+  const directory = makeFolder();
+  const downloaded = execFileSync('go', ['mod', 'download', '-json', `${module}@v${version}`], {
+    encoding: 'utf8',
+    cwd: directory,
+  });
+  const copy = join(directory, 'module');
+  cpSync(JSON.parse(downloaded).Dir, copy, { recursive: true });
+  makeWritable(copy);
+  for (const [file, from] of Object.entries(links)) cpSync(join(copy, dirname(file), from), join(copy, file));
+  for (const [program, path] of Object.entries(programs)) {
+    const to = join(frameworkPath(build), 'bin', program);
+    execFileSync('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', to, path], {
+      cwd: copy,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod -buildvcs=false' },
     });
-    const copy = join(directory, 'module');
-    cpSync(JSON.parse(downloaded).Dir, copy, { recursive: true });
-    makeWritable(copy);
-    for (const [file, from] of Object.entries(links)) cpSync(join(copy, dirname(file), from), join(copy, file));
-    for (const [program, path] of Object.entries(programs)) {
-      const to = join(frameworkPath(build), 'bin', program);
-      execFileSync('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', to, path], {
-        cwd: copy,
-        stdio: ['ignore', 'ignore', 'inherit'],
-        env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod -buildvcs=false' },
-      });
-    }
-    // What is installed beside the programs: charts, definitions, manifests.
-    for (const part of ['charts', 'config', 'manifests'].filter((each) => readdirSync(copy).includes(each))) {
-      cpSync(join(copy, part), join(frameworkPath(build), part), { recursive: true });
-    }
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
+  }
+  // What is installed beside the programs: charts, definitions, manifests.
+  for (const part of ['charts', 'config', 'manifests'].filter((each) => readdirSync(copy).includes(each))) {
+    cpSync(join(copy, part), join(frameworkPath(build), part), { recursive: true });
   }
 }
 

@@ -2,9 +2,9 @@
 // in a copy: `go install` refuses it, since its go.mod replaces a module. Cached by version.
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, cpSync, existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../support/folder.ts';
 import { cachePath } from '../support/programs.ts';
 import { KYVERNO_DEFINITION } from './definitions.ts';
 
@@ -15,20 +15,16 @@ const path = cachePath(`kyverno-${version}`);
 if (existsSync(path)) console.log(`Kyverno ${version} is already there: ${path}`);
 else {
   console.log(`Building Kyverno ${version}, which takes some minutes`);
-  const directory = mkdtempSync(join(tmpdir(), 'lastscrape-kyverno-'));
+  const directory = makeFolder();
   const go = (args: readonly string[], cwd: string) =>
     execFileSync('go', args, { cwd, encoding: 'utf8', env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '' } });
-  try {
-    cpSync(JSON.parse(go(['mod', 'download', '-json', `${module}@v${version}`], directory)).Dir, directory, {
-      recursive: true,
-    });
-    // Files of a module cannot be written, nor what is in its folders removed.
-    for (const each of ['.', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })]) {
-      chmodSync(join(directory, each), 0o755);
-    }
-    go(['build', '-trimpath', '-ldflags', '-s -w', '-o', `${path}.part`, './cmd/kyverno'], directory);
-    renameSync(`${path}.part`, path);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
+  cpSync(JSON.parse(go(['mod', 'download', '-json', `${module}@v${version}`], directory)).Dir, directory, {
+    recursive: true,
+  });
+  // Files of a module cannot be written, nor what is in its folders removed.
+  for (const each of ['.', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })]) {
+    chmodSync(join(directory, each), 0o755);
   }
+  go(['build', '-trimpath', '-ldflags', '-s -w', '-o', `${path}.part`, './cmd/kyverno'], directory);
+  renameSync(`${path}.part`, path);
 }
