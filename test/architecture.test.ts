@@ -47,7 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
     why: 'one run is made of the parts below it',
   },
   keeper: {
-    from: ['base', 'config', 'decide', 'exposition', 'front', 'pod', 'snapshot/packing', 'run/host'],
+    from: ['base', 'config', 'decide', 'exposition', 'front', 'pod', 'snapshot/packing', 'run/host', 'run/log'],
     why: "pages of others are kept and served by the front's server; for how long is decided in decide/",
   },
   check: {

@@ -1,14 +1,15 @@
 // `lastscrape keep`: takes the last pages of pods that are gone, and lists each as a target until Prometheus
 // has scraped it. Opens the parts, and ends them on SIGTERM.
 
-import { formatJson, wrap } from '../base/text.ts';
+import { wrap } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
-import { type Clock, openClock, pause } from '../base/waits.ts';
+import { openClock, pause } from '../base/waits.ts';
 import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-variables.ts';
-import { type LogEntry, MESSAGES } from '../decide/messages.ts';
+import type { LogEntry } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import { describeListenProblem } from '../front/listen.ts';
 import { type Exit, exitWith, type Host, listenForSignals } from '../run/host.ts';
+import { formatLogLine } from '../run/log.ts';
 import { openPages, type Pages } from './pages.ts';
 import { openReview, type Review } from './review.ts';
 import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
@@ -26,8 +27,11 @@ export async function runKeep(host: Host, argument: string | undefined): Promise
     return exitWith(EXIT.done);
   }
   const result = readKeepConfig(host.env);
-  if ('problems' in result) return misconfigured(host, result.problems);
-  return argument === '--check' ? check(host, result.config) : keep(host, result.config);
+  const work = argument === '--check' ? check : keep;
+  const problems = 'problems' in result ? result.problems : await work(host, result.config);
+  if (problems.length === 0) return { code: EXIT.done, isUrgent: true };
+  host.stderr(`${problems.join('\n')}\n`);
+  return exitWith(EXIT.misconfigured);
 }
 
 function formatHelp(): string {
@@ -50,109 +54,84 @@ function formatHelp(): string {
   ].join('\n');
 }
 
-function misconfigured(host: Host, problems: readonly string[]): Exit {
-  host.stderr(`${problems.join('\n')}\n`);
-  return exitWith(EXIT.misconfigured);
-}
+type Opened = { readonly pages: Pages; readonly review: Review | null; readonly log: (entry: LogEntry) => void };
 
-/** Everything that a keeper has open. */
-type Opened = {
-  readonly pages: Pages;
-  readonly review: Review | null;
-  readonly servers: Parameters<typeof closeServers>[0];
-};
-
-/** Opens all parts and listens; the problems where that cannot be. */
-async function open(
+/** Opens all parts, listens, and closes them after `work`. @returns the problems of either */
+async function runOpened(
   host: Host,
   config: KeepConfig,
-  clock: Clock,
-  isCheck = false,
-): Promise<Opened | { readonly problems: string[] }> {
-  const log = (entry: LogEntry) => writeLine(host, entry);
+  isCheck: boolean,
+  work: (opened: Opened) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const clock = openClock(host);
+  // Pages and hand-overs that are well are not logged: the metrics count them.
+  const log = (entry: LogEntry) => host.stdout(formatLogLine(entry, new Date(host.wallMs()).toISOString()));
   const opening = async () =>
     openPages({ store: await openStore(config.folder, isCheck), limits: config, clock, log, wallMs: host.wallMs });
   const pages = await opening().catch((error: NodeJS.ErrnoException) => {
     if (error.code === undefined) throw error;
-    const why = `${error.path ?? config.folder} gives ${error.code}`;
-    return `Cannot use LASTSCRAPE_KEEPER_FOLDER: ${why}; must be a folder that this user may read and write`;
+    return `${error.path ?? config.folder} gives ${error.code}`;
   });
-  if (typeof pages === 'string') return { problems: [pages] };
+  if (typeof pages === 'string')
+    return [`Cannot use LASTSCRAPE_KEEPER_FOLDER: ${pages}; must be a folder that this user may read and write`];
   if (isCheck) pages.stop();
   const review = config.auth === 'none' ? null : openReview(host.env, clock.nowMs);
   const parts = { pages, clock, log, prove: review?.prove ?? null };
   const handOver = openHandOverServer(parts);
   const serve = openServeServer(parts, handOver.refused);
-  const places = [
-    ['LASTSCRAPE_KEEPER_LISTEN', config.listenAt, handOver],
-    ['LASTSCRAPE_KEEPER_SERVE', config.serveAt, serve],
-  ] as const;
   const problems: string[] = [];
-  for (const [name, { host: at, port }, server] of places) {
+  for (const [name, { host: at, port }, server] of [
+    ['LISTEN', config.listenAt, handOver],
+    ['SERVE', config.serveAt, serve],
+  ] as const) {
     const code = await server.listen(at, port);
-    if (code !== null) problems.push(`Cannot use ${name}: ${describeListenProblem(at, port, code)}`);
+    if (code !== null) problems.push(`Cannot use LASTSCRAPE_KEEPER_${name}: ${describeListenProblem(at, port, code)}`);
   }
-  const opened = { pages, review, servers: [handOver, serve] };
-  if (problems.length === 0) return opened;
-  await close(opened);
-  return { problems };
-}
-
-async function close({ servers, review, pages }: Opened): Promise<void> {
-  await closeServers(servers);
+  const found = problems.length > 0 ? problems : await work({ pages, review, log });
+  await closeServers([handOver, serve]);
   await pages.settle();
   await review?.close();
+  return found;
 }
 
 /** Tries everything that a keeper needs, and takes nothing. */
-async function check(host: Host, config: KeepConfig): Promise<Exit> {
-  const opened = await open(host, config, openClock(host), true);
-  if ('problems' in opened) return misconfigured(host, opened.problems);
-  const { pages, bytes, corrupt_total } = opened.pages.count();
-  const problem = (await opened.review?.findProblem()) ?? null;
-  await close(opened);
-  host.stdout(
-    [
-      `Takes hand-overs on port ${config.listenAt.text}, serves Prometheus on port ${config.serveAt.text}`,
-      `Keeps pages in ${config.folder}: ${pages} now, ${bytes} bytes; at most ${config.maxPages}, ${config.maxBytes} bytes`,
+function check(host: Host, config: KeepConfig): Promise<readonly string[]> {
+  return runOpened(host, config, true, async ({ pages: { count }, review }) => {
+    const { pages, bytes, corrupt_total } = count();
+    const { listenAt, serveAt, folder, maxPages, maxBytes } = config;
+    const lines = [
+      `Takes hand-overs on port ${listenAt.text}, serves Prometheus on port ${serveAt.text}`,
+      `Keeps pages in ${folder}: ${pages} now, ${bytes} bytes; at most ${maxPages}, ${maxBytes} bytes`,
       ...(corrupt_total === 0 ? [] : [`${corrupt_total} cannot be read back`]),
-      config.auth === 'none' ? 'Believes pods who they are' : 'Has the API server check who pods are',
-      '',
-    ].join('\n'),
-  );
-  if (problem === null) return exitWith(EXIT.done);
-  const advice = 'its account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
-  return misconfigured(host, [`Cannot check tokens: ${problem}; ${advice}`]);
+      review === null ? 'Believes pods who they are' : 'Has the API server check who pods are',
+    ];
+    host.stdout(`${lines.join('\n')}\n`);
+    const problem = (await review?.findProblem()) ?? null;
+    const advice = 'its account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
+    return problem === null ? [] : [`Cannot check tokens: ${problem}; ${advice}`];
+  });
 }
 
-async function keep(host: Host, config: KeepConfig): Promise<Exit> {
+function keep(host: Host, config: KeepConfig): Promise<readonly string[]> {
   const signals = listenForSignals(host);
-  const clock = openClock(host);
-  const opened = await open(host, config, clock);
-  if ('problems' in opened) return misconfigured(host, opened.problems);
-  const { pages } = opened;
-  const { listenAt, serveAt, folder, auth } = config;
-  const fields = { version: VERSION, listen: listenAt.text, serve: serveAt.text, folder, auth };
-  writeLine(host, { id: 'keeping', fields: { ...fields, pages: pages.count().pages } });
-  while (!signals.first.aborted) {
-    await pause(ADVANCE_EVERY_MS, [signals.first], { clock });
-    pages.advance();
-  }
-  pages.stop();
-  const graceSeconds = config.terminationGraceMs / 1000;
-  writeLine(host, { id: 'keepStopping', fields: { pages: pages.count().pages, graceSeconds } });
-  const untilMs = clock.nowMs() + config.terminationGraceMs;
-  const isOver = () => pages.count().pages === 0 || signals.second.aborted || clock.nowMs() >= untilMs;
-  for (pages.advance(); !isOver(); pages.advance()) {
-    await pause(Math.min(STOPPING_EVERY_MS, untilMs - clock.nowMs()), [signals.second], { clock });
-  }
-  writeLine(host, { id: 'keepStopped', fields: { pages: pages.count().pages } });
-  await close(opened);
-  return { code: EXIT.done, isUrgent: true };
-}
-
-/** Pages and hand-overs that are well are not logged: the metrics count them. */
-function writeLine({ stdout, wallMs }: Host, { id, fields }: LogEntry): void {
-  const { level, text } = MESSAGES[id];
-  stdout(`${formatJson({ time: new Date(wallMs()).toISOString(), level, msg: text, ...fields })}\n`);
+  return runOpened(host, config, false, async ({ pages, log }) => {
+    const clock = openClock(host);
+    const { listenAt, serveAt, folder, auth, terminationGraceMs } = config;
+    const count = () => pages.count().pages;
+    const places = { listen: listenAt.text, serve: serveAt.text, folder };
+    log({ id: 'keeping', fields: { version: VERSION, ...places, auth, pages: count() } });
+    while (!signals.first.aborted) {
+      await pause(ADVANCE_EVERY_MS, [signals.first], { clock });
+      pages.advance();
+    }
+    pages.stop();
+    log({ id: 'keepStopping', fields: { pages: count(), graceSeconds: terminationGraceMs / 1000 } });
+    const untilMs = clock.nowMs() + terminationGraceMs;
+    const isOver = () => count() === 0 || signals.second.aborted || clock.nowMs() >= untilMs;
+    for (pages.advance(); !isOver(); pages.advance()) {
+      await pause(Math.min(STOPPING_EVERY_MS, untilMs - clock.nowMs()), [signals.second], { clock });
+    }
+    log({ id: 'keepStopped', fields: { pages: count() } });
+    return [];
+  });
 }

@@ -28,18 +28,15 @@ type LogParts = { readonly level: LogLevel; readonly print: (line: string) => vo
 export function openLog({ level, print, time }: LogParts): Log {
   const counts = new Map<string, number>();
 
-  function formatLine(id: MessageId, fields: LogEntry['fields']): string {
-    return `${formatJson({ time: time(), level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
-  }
   /** Writes lines until they are too many; the next is `last` instead, and no other follows. */
   function openLines(maxBytes: number, last: MessageId): (entry: LogEntry) => void {
     let sizeBytes = 0;
     return ({ id, fields }) => {
       if (sizeBytes > maxBytes) return;
       const short = Object.entries(fields).map(([name, value]) => [name, cutText(value)]);
-      const line = formatLine(id, Object.fromEntries(short));
+      const line = formatLogLine({ id, fields: Object.fromEntries(short) }, time());
       sizeBytes += Buffer.byteLength(line);
-      print(sizeBytes > maxBytes ? formatLine(last, {}) : line);
+      print(sizeBytes > maxBytes ? formatLogLine({ id: last, fields: {} }, time()) : line);
     };
   }
   const writeLine = openLines(LOG_MAX_BYTES, 'logFull');
@@ -60,8 +57,13 @@ export function openLog({ level, print, time }: LogParts): Log {
       if (ownLevel === 'debug') writeDebug(entry);
       else writeUnlessRepeated(entry);
     },
-    report: (fields) => print(formatLine('report', fields)),
+    report: (fields) => print(formatLogLine({ id: 'report', fields }, time())),
   };
+}
+
+/** A line with its line feed. `time`: RFC 3339, UTC. */
+export function formatLogLine({ id, fields }: LogEntry, time: string): string {
+  return `${formatJson({ time, level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
 }
 
 function cutText(value: unknown): unknown {
