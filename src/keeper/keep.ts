@@ -8,11 +8,11 @@ import { KEEP_VARIABLES, type KeepConfig, readKeepConfig } from '../config/keep-
 import type { LogEntry } from '../decide/messages.ts';
 import { EXIT } from '../decide/quit/exit-codes.ts';
 import { describeListenProblem } from '../front/listen.ts';
-import { type Exit, exitWith, type Host, listenForSignals } from '../run/host.ts';
+import { type Exit, exitWith, type Host, listenForSignals, type Signals } from '../run/host.ts';
 import { formatLogLine } from '../run/log.ts';
 import { openPages, type Pages } from './pages.ts';
 import { openReview, type Review } from './review.ts';
-import { closeServers, openHandOverServer, openServeServer } from './routes.ts';
+import { closeServers, openPodServer, openServeServer, type RoutesParts } from './routes.ts';
 import { openStore } from './store.ts';
 
 /** How often is looked which pages are no longer listed or answered. */
@@ -27,8 +27,7 @@ export async function runKeep(host: Host, argument: string | undefined): Promise
     return exitWith(EXIT.done);
   }
   const result = readKeepConfig(host.env);
-  const work = argument === '--check' ? check : keep;
-  const problems = 'problems' in result ? result.problems : await work(host, result.config);
+  const problems = 'problems' in result ? result.problems : await runParts(host, result.config, argument === '--check');
   if (problems.length === 0) return { code: EXIT.done, isUrgent: true };
   host.stderr(`${problems.join('\n')}\n`);
   return exitWith(EXIT.misconfigured);
@@ -54,84 +53,68 @@ function formatHelp(): string {
   ].join('\n');
 }
 
-type Opened = { readonly pages: Pages; readonly review: Review | null; readonly log: (entry: LogEntry) => void };
-
-/** Opens all parts, listens, and closes them after `work`. @returns the problems of either */
-async function runOpened(
-  host: Host,
-  config: KeepConfig,
-  isCheck: boolean,
-  work: (opened: Opened) => Promise<readonly string[]>,
-): Promise<readonly string[]> {
+/** Opens all parts and listens; tries or runs them, and closes them. @returns the problems */
+async function runParts(host: Host, config: KeepConfig, isCheck: boolean): Promise<readonly string[]> {
+  const signals = isCheck ? null : listenForSignals(host);
   const clock = openClock(host);
   // Pages and hand-overs that are well are not logged: the metrics count them.
   const log = (entry: LogEntry) => host.stdout(formatLogLine(entry, new Date(host.wallMs()).toISOString()));
-  const opening = async () =>
-    openPages({ store: await openStore(config.folder, isCheck), limits: config, clock, log, wallMs: host.wallMs });
-  const pages = await opening().catch((error: NodeJS.ErrnoException) => {
-    if (error.code === undefined) throw error;
-    return `${error.path ?? config.folder} gives ${error.code}`;
-  });
+  const pages = await openStore(config.folder, isCheck)
+    .then((store) => openPages({ store, limits: config, clock, log, wallMs: host.wallMs }))
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code === undefined) throw error;
+      return `${error.path ?? config.folder} gives ${error.code}`;
+    });
   if (typeof pages === 'string')
     return [`Cannot use LASTSCRAPE_KEEPER_FOLDER: ${pages}; must be a folder that this user may read and write`];
   if (isCheck) pages.stop();
   const review = config.auth === 'none' ? null : openReview(host.env, clock.nowMs);
   const parts = { pages, clock, log, prove: review?.prove ?? null };
-  const handOver = openHandOverServer(parts);
-  const serve = openServeServer(parts, handOver.refused);
+  const servers = [openPodServer(parts), openServeServer(parts)] as const;
   const problems: string[] = [];
-  for (const [name, { host: at, port }, server] of [
-    ['LISTEN', config.listenAt, handOver],
-    ['SERVE', config.serveAt, serve],
+  for (const [name, { host: at, port }, { listen }] of [
+    ['LISTEN', config.listenAt, servers[0]],
+    ['SERVE', config.serveAt, servers[1]],
   ] as const) {
-    const code = await server.listen(at, port);
+    const code = await listen(at, port);
     if (code !== null) problems.push(`Cannot use LASTSCRAPE_KEEPER_${name}: ${describeListenProblem(at, port, code)}`);
   }
-  const found = problems.length > 0 ? problems : await work({ pages, review, log });
-  await closeServers([handOver, serve]);
+  if (problems.length === 0 && signals === null) problems.push(...(await check(host, config, pages, review)));
+  if (problems.length === 0 && signals !== null) await keep(config, parts, signals);
+  await closeServers(servers);
   await pages.settle();
   await review?.close();
-  return found;
+  return problems;
 }
 
 /** Tries everything that a keeper needs, and takes nothing. */
-function check(host: Host, config: KeepConfig): Promise<readonly string[]> {
-  return runOpened(host, config, true, async ({ pages: { count }, review }) => {
-    const { pages, bytes, corrupt_total } = count();
-    const { listenAt, serveAt, folder, maxPages, maxBytes } = config;
-    const lines = [
-      `Takes hand-overs on port ${listenAt.text}, serves Prometheus on port ${serveAt.text}`,
-      `Keeps pages in ${folder}: ${pages} now, ${bytes} bytes; at most ${maxPages}, ${maxBytes} bytes`,
-      ...(corrupt_total === 0 ? [] : [`${corrupt_total} cannot be read back`]),
-      review === null ? 'Believes pods who they are' : 'Has the API server check who pods are',
-    ];
-    host.stdout(`${lines.join('\n')}\n`);
-    const problem = (await review?.findProblem()) ?? null;
-    const advice = 'its account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
-    return problem === null ? [] : [`Cannot check tokens: ${problem}; ${advice}`];
-  });
+async function check(host: Host, config: KeepConfig, { count }: Pages, review: Review | null): Promise<string[]> {
+  const { listenAt, serveAt, folder, maxPages, maxBytes } = config;
+  const { pages, bytes, corrupt_total } = count();
+  const lines = [
+    `Takes hand-overs on port ${listenAt.text}, serves Prometheus on port ${serveAt.text}`,
+    `Keeps pages in ${folder}: ${pages} now, ${bytes} bytes; at most ${maxPages}, ${maxBytes} bytes`,
+    ...(corrupt_total === 0 ? [] : [`${corrupt_total} cannot be read back`]),
+    review === null ? 'Believes pods who they are' : 'Has the API server check who pods are',
+  ];
+  host.stdout(`${lines.join('\n')}\n`);
+  const problem = (await review?.findProblem()) ?? null;
+  const advice = 'its account must be allowed to create tokenreviews; or set LASTSCRAPE_KEEPER_AUTH=none';
+  return problem === null ? [] : [`Cannot check tokens: ${problem}; ${advice}`];
 }
 
-function keep(host: Host, config: KeepConfig): Promise<readonly string[]> {
-  const signals = listenForSignals(host);
-  return runOpened(host, config, false, async ({ pages, log }) => {
-    const clock = openClock(host);
-    const { listenAt, serveAt, folder, auth, terminationGraceMs } = config;
-    const count = () => pages.count().pages;
-    const places = { listen: listenAt.text, serve: serveAt.text, folder };
-    log({ id: 'keeping', fields: { version: VERSION, ...places, auth, pages: count() } });
-    while (!signals.first.aborted) {
-      await pause(ADVANCE_EVERY_MS, [signals.first], { clock });
-      pages.advance();
-    }
-    pages.stop();
-    log({ id: 'keepStopping', fields: { pages: count(), graceSeconds: terminationGraceMs / 1000 } });
-    const untilMs = clock.nowMs() + terminationGraceMs;
-    const isOver = () => count() === 0 || signals.second.aborted || clock.nowMs() >= untilMs;
-    for (pages.advance(); !isOver(); pages.advance()) {
-      await pause(Math.min(STOPPING_EVERY_MS, untilMs - clock.nowMs()), [signals.second], { clock });
-    }
-    log({ id: 'keepStopped', fields: { pages: count() } });
-    return [];
-  });
+async function keep(config: KeepConfig, { pages, clock, log }: RoutesParts, { first, second }: Signals): Promise<void> {
+  const { listenAt, serveAt, folder, auth, terminationGraceMs } = config;
+  const count = () => pages.count().pages;
+  const places = { listen: listenAt.text, serve: serveAt.text, folder };
+  log({ id: 'keeping', fields: { version: VERSION, ...places, auth, pages: count() } });
+  for (; !first.aborted; pages.advance()) await pause(ADVANCE_EVERY_MS, [first], { clock });
+  pages.stop();
+  log({ id: 'keepStopping', fields: { pages: count(), graceSeconds: terminationGraceMs / 1000 } });
+  const untilMs = clock.nowMs() + terminationGraceMs;
+  const isOver = () => count() === 0 || second.aborted || clock.nowMs() >= untilMs;
+  for (pages.advance(); !isOver(); pages.advance()) {
+    await pause(Math.min(STOPPING_EVERY_MS, untilMs - clock.nowMs()), [second], { clock });
+  }
+  log({ id: 'keepStopped', fields: { pages: count() } });
 }

@@ -1,6 +1,6 @@
 // A hand-over as it comes: a line of JSON, then its pages one after the other. Trusts nothing of it.
 
-import { at, isObject, type Json, parseObject, toObjects, toText } from '../base/json.ts';
+import { at, type Json, parseObject, toNumber, toObject, toObjects, toText } from '../base/json.ts';
 import { FORMATS_MAX_COUNT, HEAD_MAX_BYTES, PLAIN_MAX_BYTES, type Refusal } from '../decide/keep/keep.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import { readPageType } from '../exposition/format.ts';
@@ -28,14 +28,13 @@ export function openBody(pieces: AsyncIterator<Uint8Array>) {
   return {
     /** The line that it begins with. @throws Refused */
     async readLine(): Promise<string> {
-      let endAt = -1;
-      while (endAt < 0 && left.length <= HEAD_MAX_BYTES) {
+      while (!left.includes('\n') && left.length <= HEAD_MAX_BYTES) {
         if (!(await readOn())) throw new Refused('unreadable', 'it ends within its first line');
-        endAt = left.indexOf('\n');
       }
+      const endAt = left.indexOf('\n');
       const isTooLarge = endAt < 0 || endAt > HEAD_MAX_BYTES;
       if (isTooLarge) throw new Refused('tooLarge', `labels and annotations of more than ${HEAD_MAX_BYTES} bytes`);
-      const line = left.subarray(0, endAt).toString();
+      const line = left.toString('utf8', 0, endAt);
       left = left.subarray(endAt + 1);
       return line;
     },
@@ -60,66 +59,53 @@ export function openBody(pieces: AsyncIterator<Uint8Array>) {
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 /** With a "labelmap" `__meta_kubernetes_namespace` would make the page another namespace's. */
 const META_NAME = /^[a-zA-Z0-9]([\w./-]*[a-zA-Z0-9])?$/;
-const UID = /^[0-9a-zA-Z-]{1,64}$/;
 const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
 
-/**
- * Reads the first line. `proven`: who the pod is; null: as it says. `address`: the peer's.
- * @throws Refused
- */
+/** Reads the first line. `proven`: who the pod is; null: as it says. `address`: its own. @throws Refused */
 export function readHandOver(line: string, proven: ProvenPod | null, address: string): HandOver {
   const root = parseObject(line);
   if (root === null) throw new Refused('unreadable', 'its first line is not JSON');
-  const pod = at(root, 'pod');
-  const { namespace, name, uid, node } = proven ?? readSaid(pod);
-  const ip = toText(pod['ip']) || address;
-  if (proven !== null && ip !== address) throw new Refused('otherAddress', `${address} is not ${ip}`);
-  if (!/^[0-9a-fA-F.:]{2,45}$/.test(ip)) throw unreadable('pod.ip');
-  const target = at(root, 'target');
-  const [port, endedAtSeconds] = [target['port'], root['endedAtSeconds']];
-  if (!isWithin(port, 1, 65_535)) throw unreadable('target.port');
-  if (!isWithin(endedAtSeconds, 0, Number.MAX_SAFE_INTEGER)) throw unreadable('endedAtSeconds');
-  const formats = toObjects(root['formats']).map(readFormat);
-  if (formats.length === 0 || formats.length > FORMATS_MAX_COUNT) throw unreadable('formats');
+  const [said, target] = [at(root, 'pod'), at(root, 'target')];
+  const text = (key: string) => toText(said[key]);
+  const named = proven ?? { namespace: text('namespace'), name: text('name'), uid: text('uid'), node: '' };
+  const pod = { ...named, ip: text('ip') || address, node: named.node || text('node') };
+  if (proven !== null && pod.ip !== address) throw new Refused('otherAddress', `${address} is not ${pod.ip}`);
+  const port = toNumber(target['port'], 0);
+  const endedAtSeconds = toNumber(root['endedAtSeconds'], -1);
+  const listed = toObjects(root['formats']);
+  const formats = listed.flatMap(readFormat);
+  const rights = {
+    'pod.namespace': OBJECT_NAME.test(pod.namespace),
+    'pod.name': OBJECT_NAME.test(pod.name),
+    'pod.uid': /^[0-9a-zA-Z-]{1,64}$/.test(pod.uid),
+    'pod.ip': /^[0-9a-fA-F.:]{2,45}$/.test(pod.ip),
+    'target.port': port >= 1 && port <= 65_535,
+    endedAtSeconds: endedAtSeconds >= 0 && endedAtSeconds <= Number.MAX_SAFE_INTEGER,
+    formats: formats.length >= 1 && formats.length <= FORMATS_MAX_COUNT && formats.length === listed.length,
+  };
+  const [wrong] = Object.entries(rights).find(([, isRight]) => !isRight) ?? [];
+  if (wrong !== undefined) throw new Refused('unreadable', `${wrong} of its first line is missing or wrong`);
   const sizeBytes = formats.reduce((sum, each) => sum + each.sizeBytes, 0);
   if (sizeBytes > PLAIN_MAX_BYTES) throw new Refused('tooLarge', `${sizeBytes} bytes; at most ${PLAIN_MAX_BYTES}`);
-  const [labels, annotations] = [readTexts(pod['labels']), readTexts(pod['annotations'])];
   return {
-    pod: { namespace, name, uid, ip, node: node || toText(pod['node']), labels, annotations },
+    pod: { ...pod, labels: readTexts(said['labels']), annotations: readTexts(said['annotations']) },
     target: { container: toText(target['container']), portName: toText(target['portName']), port },
     endedAtSeconds,
     formats,
   };
 }
 
-function readSaid(pod: Json): ProvenPod {
-  const [namespace, name, uid] = [toText(pod['namespace']), toText(pod['name']), toText(pod['uid'])];
-  if (!OBJECT_NAME.test(namespace)) throw unreadable('pod.namespace');
-  if (!OBJECT_NAME.test(name)) throw unreadable('pod.name');
-  if (!UID.test(uid)) throw unreadable('pod.uid');
-  return { namespace, name, uid, node: '' };
-}
-
-function readFormat(format: Json): HandOver['formats'][number] {
-  const sizeBytes = format['sizeBytes'];
+function readFormat(format: Json): HandOver['formats'] {
   const [accept, contentType] = [toText(format['accept']), toText(format['contentType'])];
   const type = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) ? readPageType(contentType) : null;
-  const isSize = isWithin(sizeBytes, 1, PLAIN_MAX_BYTES) && Number.isInteger(sizeBytes);
-  if (type === null || !isSize) throw unreadable('formats');
-  return { accept, contentType: type.contentType, sizeBytes };
+  const sizeBytes = toNumber(format['sizeBytes'], 0);
+  const isRight = type !== null && Number.isSafeInteger(sizeBytes) && sizeBytes >= 1;
+  return isRight ? [{ accept, contentType: type.contentType, sizeBytes }] : [];
 }
 
 function readTexts(value: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(isObject(value) ? value : {}).filter(([name]) => META_NAME.test(name));
+  const entries = Object.entries(toObject(value)).filter(([name]) => META_NAME.test(name));
   // 16 KB hold thousands of tiny ones, which take 10 ms.
   if (entries.length > 256) throw new Refused('tooLarge', `${entries.length} labels or annotations; at most 256`);
   return Object.fromEntries(entries.filter((each): each is [string, string] => typeof each[1] === 'string'));
-}
-
-function isWithin(value: unknown, least: number, most: number): value is number {
-  return typeof value === 'number' && value >= least && value <= most;
-}
-
-function unreadable(field: string): Refused {
-  return new Refused('unreadable', `${field} of its first line is missing or wrong`);
 }

@@ -28,16 +28,12 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
   async function ask(token: string): Promise<ProvenPod | Refused> {
     const server = findApiServer(env, accountFolder);
     if ('problem' in server) return new Refused('unchecked', server.why);
-    const body = JSON.stringify({
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token, audiences: [AUDIENCE] },
-    });
+    const kind = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview' };
+    const body = JSON.stringify({ ...kind, spec: { token, audiences: [AUDIENCE] } });
     const request = { method: 'POST', path: '/apis/authentication.k8s.io/v1/tokenreviews', body } as const;
     const client = idle.pop() ?? openApiClient();
-    const answer = await client.ask(server, request, AbortSignal.timeout(SERVER_TIMEOUT_MS));
+    const { result, distrust, ...answer } = await client.ask(server, request, AbortSignal.timeout(SERVER_TIMEOUT_MS));
     idle.push(client);
-    const { result, distrust } = answer;
     if (result.kind === 'answered' && result.status === 201) return readReview(answer.body);
     const status = result.kind === 'answered' ? `HTTP ${result.status} ${readStatusMessage(answer.body)}` : result.kind;
     return new Refused('unchecked', `the API server: ${distrust ?? status}`.trim().slice(0, 200));
@@ -48,15 +44,13 @@ export function openReview(env: Environment, nowMs: () => number, accountFolder 
     async prove(token: string): Promise<ProvenPod> {
       if (!isForKeeper(token)) throw new Refused('anonymous', `for the audience "${AUDIENCE}"`);
       const key = createHash('sha256').update(token).digest('base64');
-      let known = cache.get(key);
-      if (known === undefined || nowMs() - known.atMs > CACHED_MS) {
-        known = { atMs: nowMs(), answer: ask(token) };
-        cache.delete(key);
-        cache.set(key, known);
-        const [oldest] = cache.keys();
-        if (cache.size > CACHED_MAX_COUNT && oldest !== undefined) cache.delete(oldest);
-      }
-      const answer = await known.answer;
+      const known = cache.get(key);
+      const isNew = known === undefined || nowMs() - known.atMs > CACHED_MS;
+      const own = isNew ? { atMs: nowMs(), answer: ask(token) } : known;
+      cache.set(key, own);
+      const [oldest = ''] = cache.keys();
+      if (cache.size > CACHED_MAX_COUNT) cache.delete(oldest);
+      const answer = await own.answer;
       if (!(answer instanceof Refused)) return answer;
       // The server may answer the next time.
       if (answer.reason === 'unchecked') cache.delete(key);
@@ -85,16 +79,13 @@ function isForKeeper(token: string): boolean {
  */
 function readReview(body: string): ProvenPod | Refused {
   const status = at(parseObject(body) ?? {}, 'status');
-  const audiences = toTexts(status['audiences']);
-  if (status['authenticated'] !== true || !audiences.includes(AUDIENCE)) {
-    return new Refused('unproven', toText(status['error']).slice(0, 200) || 'the API server does not take it');
-  }
+  const isProven = status['authenticated'] === true && toTexts(status['audiences']).includes(AUDIENCE);
+  const why = toText(status['error']).slice(0, 200) || 'the API server does not take it';
+  if (!isProven) return new Refused('unproven', why);
   const user = at(status, 'user');
   const extra = (name: string) => toTexts(at(user, 'extra')[`authentication.kubernetes.io/${name}`])[0] ?? '';
   const [, namespace] = /^system:serviceaccount:([a-z0-9-]+):[a-z0-9.-]+$/.exec(toText(user['username'])) ?? [];
   const pod = { name: extra('pod-name'), uid: extra('pod-uid'), node: extra('node-name') };
-  if (namespace === undefined || pod.name === '' || pod.uid === '') {
-    return new Refused('unproven', 'it is not the token of a pod');
-  }
-  return { namespace, ...pod };
+  const isPod = namespace !== undefined && pod.name !== '' && pod.uid !== '';
+  return isPod ? { namespace, ...pod } : new Refused('unproven', 'it is not the token of a pod');
 }

@@ -3,13 +3,10 @@
 
 import { onAbort } from '../base/waits.ts';
 
-/** How much at once: in all, and of one client. */
-type TurnLimits = { readonly maxCount: number; readonly ofOneMaxCount: number };
-
 type Waiting = { readonly client: string; readonly begin: () => void };
 
-/** Opens it idle. */
-export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
+/** Opens it idle. How much runs at once: in all, and of one client. */
+export function openTurns({ maxCount, ofOneMaxCount }: Readonly<Record<'maxCount' | 'ofOneMaxCount', number>>) {
   /** The client of each that runs. */
   const running: string[] = [];
   const waiting = new Set<Waiting>();
@@ -26,11 +23,11 @@ export function openTurns({ maxCount, ofOneMaxCount }: TurnLimits) {
 
   return {
     /** Runs work once it is its turn. Rejects as the work does, or if its client has gone before that. */
-    async run<Value>(client: string, gone: AbortSignal, work: () => Promise<Value>): Promise<Value> {
+    async run<Value>(client: string, gone: AbortSignal | undefined, work: () => Promise<Value>): Promise<Value> {
       const { promise, resolve: begin, reject } = Promise.withResolvers<void>();
       const own: Waiting = { client, begin };
       waiting.add(own);
-      const cancel = onAbort(gone, () => waiting.delete(own) && reject(gone.reason));
+      const cancel = onAbort(gone, () => waiting.delete(own) && reject(gone?.reason));
       beginNext();
       await promise.finally(cancel);
       try {

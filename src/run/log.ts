@@ -33,7 +33,9 @@ export function openLog({ level, print, time }: LogParts): Log {
     let sizeBytes = 0;
     return ({ id, fields }) => {
       if (sizeBytes > maxBytes) return;
-      const short = Object.entries(fields).map(([name, value]) => [name, cutText(value)]);
+      const short = Object.entries(fields).map(([name, value]) => {
+        return [name, typeof value === 'string' ? cut(value, FIELD_MAX_LENGTH) : value];
+      });
       const line = formatLogLine({ id, fields: Object.fromEntries(short) }, time());
       sizeBytes += Buffer.byteLength(line);
       print(sizeBytes > maxBytes ? formatLogLine({ id: last, fields: {} }, time()) : line);
@@ -64,8 +66,4 @@ export function openLog({ level, print, time }: LogParts): Log {
 /** A line with its line feed. `time`: RFC 3339, UTC. */
 export function formatLogLine({ id, fields }: LogEntry, time: string): string {
   return `${formatJson({ time, level: MESSAGES[id].level, msg: MESSAGES[id].text, ...fields })}\n`;
-}
-
-function cutText(value: unknown): unknown {
-  return typeof value === 'string' ? cut(value, FIELD_MAX_LENGTH) : value;
 }

@@ -38,9 +38,9 @@ const OWN_FAMILIES = [
     .matchAll(/^# TYPE (\w+)/gm),
 ].map(([, name = '']) => name);
 
-const KEPT = { pages: 1, pages_limit: 1, pages_listed: 1, bytes: 1, bytes_limit: 1, handed_over_total: 1 };
+const KEPT = { pages: 1, pages_listed: 1, bytes: 1, handed_over_total: 1, refused_total: { full: 0 } };
 const ENDED = { withdrawn_total: 0, scraped_total: 0, expired_total: 0, corrupt_total: 0 };
-const KEEPER_FAMILIES = formatKeeperMetrics({ ...KEPT, ...ENDED, oldest_page_timestamp_seconds: 1 }, {});
+const KEEPER_FAMILIES = formatKeeperMetrics({ ...KEPT, ...ENDED, oldest_page_timestamp_seconds: 1 });
 
 const { spec } = parse(readFile(`${FOLDER}/job.yaml`)).spec.template;
 const container = spec.initContainers.at(-1);

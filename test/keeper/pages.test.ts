@@ -46,11 +46,10 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), g
       return listed.map(({ labels }) => JSON.parse(labels.toString())['__metrics_path__'].slice(PAGE_PATH.length));
     },
     async read(key: string): Promise<string | null> {
-      const found = await pages.open(key, '');
-      if (found === null) return null;
-      await using page = found.page;
+      await using page = await pages.open(key);
+      if (page === null) return null;
       const pieces: Uint8Array[] = [];
-      for await (const piece of decompress(page.read(found.index))) pieces.push(piece);
+      for await (const piece of decompress(page.read(0))) pieces.push(piece);
       return Buffer.concat(pieces).toString();
     },
   };
@@ -59,13 +58,13 @@ async function openKept(change: (store: Store) => Partial<Store> = () => ({}), g
 /** A store that calls right after a file has come into its place. */
 function callOnPlaced(onPlaced: () => void) {
   return (store: Store): Partial<Store> => ({
-    async write(...parts) {
-      const written = await store.write(...parts);
+    begin(key) {
+      const file = store.begin(key);
       const place = async () => {
-        await written.place();
+        await file.place();
         onPlaced();
       };
-      return { ...written, place };
+      return { ...file, place };
     },
   });
 }
@@ -97,7 +96,10 @@ test('what a pod took back stays gone where the node crashes', async () => {
 test('a page whose pod has gone once it is written leaves nothing, since that pod is held', async () => {
   const gone = new AbortController();
   const change = (store: Store): Partial<Store> => ({
-    write: (...parts) => store.write(...parts).finally(() => gone.abort()),
+    begin(key) {
+      const file = store.begin(key);
+      return { ...file, write: (...parts) => file.write(...parts).finally(() => gone.abort()) };
+    },
   });
   const kept = await openKept(change, gone.signal);
   await assert.rejects(kept.handOver(), { name: 'AbortError' });
@@ -232,7 +234,8 @@ test('a check changes nothing in the folder of a keeper that is at work', async 
     yield Buffer.from(TEXT);
   }
   const handOver = JSON.parse(String(writeHandOver({})).split('\n')[0] ?? '');
-  await using _written = await store.write({ ...handOver, takenAtSeconds: 1 }, read, () => {});
+  await using file = store.begin('a');
+  await file.write(handOver, read, () => {});
   assert.deepEqual(checked, []);
 });
 
@@ -244,11 +247,12 @@ test('two keepers in one folder do not mix what they write', async () => {
       await onBegun();
       yield Buffer.from(TEXT);
     }
-    await using written = await store.write({ ...handOver, takenAtSeconds: 1 }, read, () => {});
-    await written.place();
+    await using file = store.begin('a');
+    await file.write(handOver, read, () => {});
+    await file.place();
   }
   const [one, other] = [await openStore(folder), await openStore(folder)];
   await write(one, () => write(other, async () => {}));
-  const { kept } = await one.inspect((await one.listKeys())[0] ?? '');
-  assert.equal(kept.takenAtSeconds, 1);
+  await using page = await one.open((await one.listKeys())[0] ?? '', true);
+  assert.equal(page.kept.pod.name, 'job-1');
 });

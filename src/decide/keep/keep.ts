@@ -2,7 +2,7 @@
 // of its formats a scrape gets. Pure.
 
 import { RICH_TYPES, takesFormat } from '../serve/pages.ts';
-import { addRequest, type FrontFacts, NO_SCRAPERS, type ScraperRequest } from '../serve/scrapers.ts';
+import { addRequest, type FrontFacts, NO_SCRAPERS, nameScraper, type ScraperRequest } from '../serve/scrapers.ts';
 
 /** A page is listed for at least this long: Prometheus takes up new targets some seconds after it asked. */
 const LISTED_MIN_MS = 60_000;
@@ -20,100 +20,65 @@ const ANSWERED_REFRESHES = 2;
 /** A Prometheus that has been silent for more of its refreshes is gone, or too busy to scrape. */
 const LIVING_REFRESHES = 2.5;
 
-/** Every Prometheus that has asked for targets since the keeper began, and how often each does, by its id. */
-export type Discovery = {
-  readonly sinceMs: number;
-  readonly askers: FrontFacts;
-  readonly refreshesMs: ReadonlyMap<number, number>;
-};
+/** Every Prometheus that has asked for targets, and how often each does, by its id. */
+export type Discovery = { readonly askers: FrontFacts; readonly refreshesMs: ReadonlyMap<number, number> };
 
 /** Nobody has asked yet. */
-export function beginDiscovery(nowMs: number): Discovery {
-  return { sinceMs: nowMs, askers: NO_SCRAPERS, refreshesMs: new Map() };
-}
+export const NO_DISCOVERY: Discovery = { askers: NO_SCRAPERS, refreshesMs: new Map() };
 
 /** After a request for targets. `refreshMs`: from its header; null without one. */
 export function addDiscovery(before: Discovery, request: ScraperRequest, refreshMs: number | null): Discovery {
   const { front: askers, scraper } = addRequest(before.askers, request);
   const known = askers.scrapers.map(({ id }) => [id, before.refreshesMs.get(id) ?? REFRESH_DEFAULT_MS] as const);
   const usedMs = Math.min(refreshMs ?? REFRESH_DEFAULT_MS, REFRESH_MAX_MS);
-  return { ...before, askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
+  return { askers, refreshesMs: new Map([...known, [scraper.id, usedMs]]) };
 }
 
-/** Who still asks for targets, by name, and the longest refresh. */
-export type Living = {
-  readonly names: ReadonlySet<string>;
-  readonly refreshMs: number;
-  /**
-   * The keeper has run for so long that others would have asked too, and none stopped within it. Nor have two
-   * one name: which of them scraped is not known.
-   */
-  readonly areAll: boolean;
-};
+export type Living = ReturnType<typeof findLivingAskers>;
 
-/** Those that have asked lately. */
-export function findLivingAskers({ sinceMs, askers, refreshesMs }: Discovery, nowMs: number): Living {
-  const names = new Set<string>();
-  let refreshMs = 0;
-  let fromMs = sinceMs;
-  for (const { id, lastAtMs, ...client } of askers.scrapers) {
-    const ownMs = Number(refreshesMs.get(id));
-    const isSilent = nowMs - lastAtMs > LIVING_REFRESHES * ownMs + REFRESH_DELAY_MS;
-    if (isSilent) fromMs = Math.max(fromMs, lastAtMs);
-    if (isSilent) continue;
-    if (names.has(nameClient(client))) fromMs = nowMs;
-    names.add(nameClient(client));
-    refreshMs = Math.max(refreshMs, ownMs);
-  }
-  return { names, refreshMs: refreshMs || REFRESH_DEFAULT_MS, areAll: nowMs - fromMs >= OTHERS_MAX_MS };
+/**
+ * Who has asked for targets lately, by name, and the longest refresh. `areAll`: the keeper has run for so
+ * long that others would have asked too, and none stopped within it. Nor have two one name: which of them
+ * scraped is not known.
+ */
+export function findLivingAskers({ askers, refreshesMs }: Discovery, sinceMs: number, nowMs: number) {
+  const known = askers.scrapers.map((each) => ({ ...each, refreshMs: Number(refreshesMs.get(each.id)) }));
+  const { living = [], silent = [] } = Object.groupBy(known, ({ lastAtMs, refreshMs }) =>
+    nowMs - lastAtMs > LIVING_REFRESHES * refreshMs + REFRESH_DELAY_MS ? 'silent' : 'living',
+  );
+  const names = new Set(living.map(nameScraper));
+  const refreshMs = Math.max(0, ...living.map((each) => each.refreshMs)) || REFRESH_DEFAULT_MS;
+  const fromMs = names.size < living.length ? nowMs : Math.max(sinceMs, ...silent.map(({ lastAtMs }) => lastAtMs));
+  return { nowMs, names, refreshMs, areAll: nowMs - fromMs >= OTHERS_MAX_MS };
 }
 
-/** By what a request for targets and a scrape are of the same Prometheus. */
-export function nameClient({ address, agent }: Pick<ScraperRequest, 'address' | 'agent'>): string {
-  return `${address} ${agent}`;
-}
-
-/** What the rules know of a page. `takers`: who has scraped it whole. */
+/** What the rules know of a page. */
 export type PageLife =
+  /** `takers`: who has scraped it whole. */
   | { readonly kind: 'listed'; readonly sinceMs: number; readonly takers: ReadonlySet<string> }
-  /** No longer listed, and answered until then. */
-  | { readonly kind: 'answered'; readonly untilMs: number };
-
-/** Why a page left the list: it was scraped, or nothing scraped it for an hour. */
-export type PageEnd = 'taken' | 'expired';
+  /** No longer listed, since it was scraped, or nothing scraped it for an hour; answered until then. */
+  | { readonly kind: 'answered'; readonly end: 'taken' | 'expired'; readonly untilMs: number };
 
 /** A page that has just been handed over, or read back. */
 export function beginPage(nowMs: number): PageLife {
   return { kind: 'listed', sinceMs: nowMs, takers: new Set() };
 }
 
-/** After a scrape that got it whole. */
-export function addTake(life: PageLife, client: string): PageLife {
-  return life.kind === 'listed' ? { ...life, takers: new Set([...life.takers, client]) } : life;
+/** After a scrape that got it whole; one that is older than the page got another one. */
+export function addTake(life: PageLife, { startedAtMs, ...client }: ScraperRequest): PageLife {
+  if (life.kind !== 'listed' || startedAtMs < life.sinceMs) return life;
+  return { ...life, takers: new Set([...life.takers, nameScraper(client)]) };
 }
 
-/** What a page is at `nowMs`; `life` null: forget it. `end`: it left the list just now, and why. */
-export function advancePage(
-  life: PageLife,
-  { living, nowMs, isStopping }: { readonly living: Living; readonly nowMs: number; readonly isStopping: boolean },
-): { readonly life: PageLife | null; readonly end: PageEnd | null } {
-  if (life.kind === 'answered') return { life: nowMs >= life.untilMs ? null : life, end: null };
-  const end = findEnd(life, living, nowMs, isStopping ? 0 : LISTED_MIN_MS);
-  if (end === null) return { life, end };
-  const untilMs = nowMs + ANSWERED_REFRESHES * living.refreshMs + REFRESH_DELAY_MS;
-  return { life: { kind: 'answered', untilMs }, end };
-}
-
-function findEnd(
-  { sinceMs, takers }: Extract<PageLife, { readonly kind: 'listed' }>,
-  { names, areAll }: Living,
-  nowMs: number,
-  minMs: number,
-): PageEnd | null {
-  const listedMs = nowMs - sinceMs;
-  if (takers.size === 0) return listedMs >= LISTED_MAX_MS ? 'expired' : null;
-  const isByAll = areAll && names.size > 0 && names.isSubsetOf(takers);
-  return listedMs >= (isByAll ? minMs : OTHERS_MAX_MS) ? 'taken' : null;
+/** What a page is by now; null: forget it. */
+export function advancePage(life: PageLife, living: Living, isStopping: boolean): PageLife | null {
+  const { nowMs, names, areAll, refreshMs } = living;
+  if (life.kind === 'answered') return nowMs >= life.untilMs ? null : life;
+  const end = life.takers.size > 0 ? 'taken' : 'expired';
+  const isByAll = areAll && names.size > 0 && names.isSubsetOf(life.takers);
+  const takenMs = !isByAll ? OTHERS_MAX_MS : isStopping ? 0 : LISTED_MIN_MS;
+  if (nowMs - life.sinceMs < (end === 'taken' ? takenMs : LISTED_MAX_MS)) return life;
+  return { kind: 'answered', end, untilMs: nowMs + ANSWERED_REFRESHES * refreshMs + REFRESH_DELAY_MS };
 }
 
 /** What may be kept at most. */
@@ -124,84 +89,54 @@ export const PLAIN_MAX_BYTES = 64_000_000;
 export const FORMATS_MAX_COUNT = 8;
 /** Names, labels and annotations of a pod; all of those that are kept are in memory. */
 export const HEAD_MAX_BYTES = 16_384;
-const HEADS_MAX_BYTES = 16 * 1024 * 1024;
+const LABELS_MAX_BYTES = 16 * 1024 * 1024;
 /** Pages of a metric each line pack to a tenth or less; what would unpack to much more is a trap. */
 const UNPACKED_FACTOR = 16;
 /** No namespace may take more than this part of the room from the others. */
 const NAMESPACE_SHARE = 0.5;
 /** Files that cannot be read back are kept for a person, within this part of the room. */
 export const CORRUPT_SHARE = 1 / 16;
-/** Hand-overs of a namespace: so many at once, and so many a second after that. */
+/** Hand-overs of a namespace: so many at once, and 20 a second after that. */
 const BURST_COUNT = 1_200;
-const PER_SECOND = 20;
+const HAND_OVER_MS = 50;
 
-/** Pages, bytes of their files, of these unpacked, and of what is in memory of them. */
-export type Taken = Readonly<Record<'pagesCount' | 'sizeBytes' | 'plainBytes' | 'headBytes', number>>;
+/** What a page takes up, or a hand-over under way: in its file, unpacked, and by its labels in memory. */
+export type Claim = {
+  readonly namespace: string;
+  readonly sizeBytes: number;
+  readonly plainBytes: number;
+  readonly labelsBytes: number;
+};
 
-export const NOTHING_TAKEN: Taken = { pagesCount: 0, sizeBytes: 0, plainBytes: 0, headBytes: 0 };
-
-/** What a namespace takes up, and how many hand-overs it may still begin at `atMs`. */
-type Share = { readonly taken: Taken; readonly burstCount: number; readonly atMs: number };
-
-/** What is taken up, by pages and by hand-overs under way: in all, and by each namespace. */
-export type Room = { readonly taken: Taken; readonly shares: ReadonlyMap<string, Share> };
-
-export const EMPTY_ROOM: Room = { taken: NOTHING_TAKEN, shares: new Map() };
-
-/** What a namespace takes up from now on, in place of something; NOTHING_TAKEN where left out. */
-export type RoomChange = { readonly namespace: string; readonly from?: Taken; readonly to?: Taken };
-
-/** The room after that. */
-export function changeRoom(room: Room, { namespace, from, to }: RoomChange): Room {
-  const own = room.shares.get(namespace) ?? { taken: NOTHING_TAKEN, burstCount: BURST_COUNT, atMs: 0 };
-  const shares = new Map([...room.shares, [namespace, { ...own, taken: replace(own.taken, from, to) }]]);
-  return { taken: replace(room.taken, from, to), shares };
+/** Why all that is claimed, a page of that namespace included, must not be; null: it may. */
+export function judgeRoom(claims: readonly Claim[], namespace: string, limits: KeepLimits): Refusal | null {
+  if (findShare(claims, limits) > 1) return 'full';
+  const own = claims.filter((each) => each.namespace === namespace);
+  return findShare(own, limits) > NAMESPACE_SHARE ? 'namespaceFull' : null;
 }
 
-/** Why that must not be; null: it may. What it replaces counts too: both are on the disk for a while. */
-export function judgeRoom(
-  { taken, shares }: Room,
-  { namespace, from, to }: RoomChange,
-  { maxPages, maxBytes }: KeepLimits,
-): Refusal | null {
-  const most: Taken = {
-    pagesCount: maxPages,
-    sizeBytes: maxBytes * (1 - CORRUPT_SHARE),
-    plainBytes: maxBytes * UNPACKED_FACTOR,
-    headBytes: HEADS_MAX_BYTES,
-  };
-  const isWithin = (now: Taken, share: number) => {
-    const next = replace(now, from, to);
-    return KEYS.every((key) => next[key] <= most[key] * share);
-  };
-  if (!isWithin(taken, 1)) return 'full';
-  return isWithin(shares.get(namespace)?.taken ?? NOTHING_TAKEN, NAMESPACE_SHARE) ? null : 'namespaceFull';
+/** How much of the room they take up; 1: all of it. */
+function findShare(claims: readonly Claim[], { maxPages, maxBytes }: KeepLimits): number {
+  let [sizeBytes, plainBytes, labelsBytes] = [0, 0, 0];
+  for (const claim of claims) {
+    sizeBytes += claim.sizeBytes;
+    plainBytes += claim.plainBytes;
+    labelsBytes += claim.labelsBytes;
+  }
+  const sizeShare = sizeBytes / (maxBytes * (1 - CORRUPT_SHARE));
+  const plainShare = plainBytes / (maxBytes * UNPACKED_FACTOR);
+  return Math.max(claims.length / maxPages, sizeShare, plainShare, labelsBytes / LABELS_MAX_BYTES);
 }
 
-/** The room after a namespace has begun one more hand-over, or why it must not. */
-export function countHandOver(room: Room, namespace: string, nowMs: number): Room | Refusal {
-  const own = room.shares.get(namespace);
-  const burstCount = findBurst(own, nowMs);
-  if (burstCount < 1) return 'tooOften';
-  const share: Share = { taken: own?.taken ?? NOTHING_TAKEN, burstCount: burstCount - 1, atMs: nowMs };
-  return { ...room, shares: new Map([...room.shares, [namespace, share]]) };
-}
+/** When each namespace may hand over BURST_COUNT times at once again; those that may now are left out. */
+export type Rates = ReadonlyMap<string, number>;
 
-/** Forgets namespaces that have no page, and could begin all hand-overs at once: there may be any number. */
-export function sweepRoom(room: Room, nowMs: number): Room {
-  const isIdle = (share: Share) => share.taken.pagesCount === 0 && findBurst(share, nowMs) === BURST_COUNT;
-  return { ...room, shares: new Map([...room.shares].filter(([, share]) => !isIdle(share))) };
-}
-
-function findBurst(share: Share | undefined, nowMs: number): number {
-  if (share === undefined) return BURST_COUNT;
-  return Math.min(BURST_COUNT, share.burstCount + (PER_SECOND * Math.max(0, nowMs - share.atMs)) / 1000);
-}
-
-const KEYS = ['pagesCount', 'sizeBytes', 'plainBytes', 'headBytes'] as const;
-
-function replace(now: Taken, from: Taken = NOTHING_TAKEN, to: Taken = NOTHING_TAKEN): Taken {
-  return Object.fromEntries(KEYS.map((key) => [key, now[key] - from[key] + to[key]])) as Taken;
+/** After a namespace has begun one more hand-over, or why it must not. */
+export function countHandOver(rates: Rates, namespace: string, nowMs: number): Rates | Refusal {
+  const idleAtMs = Math.max(rates.get(namespace) ?? 0, nowMs) + HAND_OVER_MS;
+  if (idleAtMs > nowMs + BURST_COUNT * HAND_OVER_MS) return 'tooOften';
+  // There may be any number of namespaces.
+  return new Map([...rates].filter(([, atMs]) => atMs > nowMs)).set(namespace, idleAtMs);
 }
 
 /** Every reason not to take a hand-over: its status, and what the pod's log shows. The pod then holds. */
@@ -224,10 +159,7 @@ export type Refusal = keyof typeof REFUSALS;
 /** One format of a page. `accept`: what the scrapers sent that got it. */
 export type PageFormat = { readonly accept: string; readonly contentType: string; readonly sizeBytes: number };
 
-/**
- * The index of the format that a scrape gets: the one that this scraper got from the pod, else the richest it
- * takes. `formats`: at least one.
- */
+/** The index of a scrape's format: that which the pod gave this scraper, else the richest that it takes. */
 export function chooseFormat(formats: readonly PageFormat[], accept: string): number {
   const find = (type: string) => formats.findIndex(({ contentType }) => contentType.toLowerCase().startsWith(type));
   const rich = (['protobuf', 'openMetrics'] as const).filter((format) => takesFormat(accept, format));

@@ -24,40 +24,35 @@ export type HandOver = {
 };
 
 /** By these rules set the address, the path or the scheme of a target, which are the keeper's here. */
-const ADDRESS_LABEL = /^__meta_kubernetes_pod_annotation(present)?_prometheus_io_(port|path|scheme)$/;
+const ADDRESS_LABEL = /^pod_annotation(present)?_prometheus_io_(port|path|scheme)$/;
 
-/** The labels of the target whose page is at `path` of the keeper. */
+/** The labels of the target whose page is at `path` of the keeper; an empty one is none to Prometheus. */
 export function listTargetLabels({ pod, target }: HandOver, path: string): Readonly<Record<string, string>> {
-  const meta = (name: string) => `__meta_kubernetes_${name}`;
   const job = pod.labels['batch.kubernetes.io/job-name'] ?? pod.labels['job-name'] ?? '';
-  const known = {
+  const texts = Object.entries({ label: pod.labels, annotation: pod.annotations }).flatMap(([what, all]) =>
+    Object.entries(all).flatMap(([name, value]) => {
+      // As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go).
+      const sanitized = name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
+      return [[`pod_${what}_${sanitized}`, value] as const, [`pod_${what}present_${sanitized}`, 'true'] as const];
+    }),
+  );
+  const meta = {
+    namespace: pod.namespace,
+    pod_name: pod.name,
+    pod_uid: pod.uid,
+    pod_ip: pod.ip,
     pod_node_name: pod.node,
     pod_container_name: target.container,
     pod_container_port_name: target.portName,
+    pod_container_port_number: `${target.port}`,
+    pod_container_port_protocol: 'TCP',
     pod_controller_kind: job === '' ? '' : 'Job',
     pod_controller_name: job,
+    ...Object.fromEntries(texts.filter(([name]) => !ADDRESS_LABEL.test(name))),
   };
-  const labels: (readonly [string, string])[] = [
-    ['__metrics_path__', path],
-    ['instance', `${pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip}:${target.port}`],
-    [meta('namespace'), pod.namespace],
-    [meta('pod_name'), pod.name],
-    [meta('pod_uid'), pod.uid],
-    [meta('pod_ip'), pod.ip],
-    [meta('pod_container_port_number'), `${target.port}`],
-    [meta('pod_container_port_protocol'), 'TCP'],
-    ...Object.entries(known).flatMap(([name, value]) => (value === '' ? [] : [[meta(name), value] as const])),
-    ...Object.entries(pod.labels).flatMap(([name, value]) => describe('label', name, value)),
-    ...Object.entries(pod.annotations).flatMap(([name, value]) => describe('annotation', name, value)),
-  ];
-  return Object.fromEntries(labels.filter(([name]) => !ADDRESS_LABEL.test(name)));
-
-  function describe(what: 'label' | 'annotation', name: string, value: string): (readonly [string, string])[] {
-    // As strutil.SanitizeLabelName (prometheus/prometheus, util/strutil/strconv.go).
-    const sanitized = name.replaceAll(/[^a-zA-Z0-9_]/g, '_');
-    return [
-      [meta(`pod_${what}_${sanitized}`), value],
-      [meta(`pod_${what}present_${sanitized}`), 'true'],
-    ];
-  }
+  return {
+    __metrics_path__: path,
+    instance: `${pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip}:${target.port}`,
+    ...Object.fromEntries(Object.entries(meta).map(([name, value]) => [`__meta_kubernetes_${name}`, value])),
+  };
 }

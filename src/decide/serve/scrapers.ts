@@ -285,8 +285,8 @@ export function judgeTurnout(
   };
 }
 
-/** The name of a scraper in the log and the report. */
-export function nameScraper({ address, agent }: Scraper): string {
+/** The name of a scraper in the log and the report; a keeper knows it by that. */
+export function nameScraper({ address, agent }: Pick<Scraper, 'address' | 'agent'>): string {
   return agent === '' ? address : `${address} ${agent}`;
 }
 

@@ -4,17 +4,17 @@ import {
   addDiscovery,
   addTake,
   advancePage,
-  beginDiscovery,
   beginPage,
   findLivingAskers,
-  nameClient,
+  NO_DISCOVERY,
   type PageLife,
 } from '../../../src/decide/keep/keep.ts';
 
 /** The transcript with its decisions written again. */
 export function playKeeper(text: string): string {
   const pages = new Map<string, PageLife>();
-  let discovery = beginDiscovery(Number.NEGATIVE_INFINITY);
+  let discovery = NO_DISCOVERY;
+  let sinceMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;
   const out: string[] = [];
   for (const line of text.split('\n')) {
@@ -27,23 +27,25 @@ export function playKeeper(text: string): string {
     const [time = '', what = '', name = '', by = ''] = line.slice(1).trim().split(/\s+/);
     const nowMs = Number(/^(\d+)s$/.exec(time)?.[1]) * 1000;
     if (what === 'page') pages.set(name, beginPage(nowMs));
-    if (what === 'start') discovery = beginDiscovery(nowMs);
+    if (what === 'start') [discovery, sinceMs] = [NO_DISCOVERY, nowMs];
     if (what === 'stop') isStopping = true;
     if (what === 'asks') {
       const refreshMs = by === '' ? null : Number(/^refresh=(\d+)s$/.exec(by)?.[1]) * 1000;
       discovery = addDiscovery(discovery, { startedAtMs: nowMs, ...readClient(name) }, refreshMs);
     }
     const life = pages.get(name);
-    if (what === 'scraped' && life !== undefined) pages.set(name, addTake(life, nameClient(readClient(by))));
-    const living = findLivingAskers(discovery, nowMs);
+    if (what === 'scraped' && life !== undefined) {
+      pages.set(name, addTake(life, { startedAtMs: nowMs, ...readClient(by) }));
+    }
+    const living = findLivingAskers(discovery, sinceMs, nowMs);
     for (const [page, before] of pages) {
-      const { life: after, end } = advancePage(before, { living, nowMs, isStopping });
+      const after = advancePage(before, living, isStopping);
       if (after === null) {
         pages.delete(page);
         out.push(`    ${page} forgotten`);
       } else pages.set(page, after);
-      if (end !== null && after?.kind === 'answered') {
-        out.push(`    ${page} ${end}: off the list, answered until ${after.untilMs / 1000}s`);
+      if (after?.kind === 'answered' && before.kind === 'listed') {
+        out.push(`    ${page} ${after.end}: off the list, answered until ${after.untilMs / 1000}s`);
       }
     }
     if (what === 'look')

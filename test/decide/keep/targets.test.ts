@@ -40,17 +40,15 @@ test('listTargetLabels() gives what Kubernetes discovery gives, but for what rew
   });
 });
 
-test('listTargetLabels() leaves out what is not known, and writes an IPv6 address as Prometheus does', () => {
+test('listTargetLabels() leaves empty what is not known, and writes an IPv6 address as Prometheus does', () => {
   const pod = { ...HAND_OVER.pod, ip: 'fd00::1', node: '', labels: { __address__: 'evil:80' }, annotations: {} };
   const labels = listTargetLabels({ ...HAND_OVER, pod, target: { container: '', portName: '', port: 80 } }, '/p');
   assert.equal(labels['instance'], '[fd00::1]:80');
+  assert.equal(labels['__address__'], undefined);
+  const unknown = Object.keys(labels).filter((name) => labels[name] === '');
+  const names = ['node_name', 'container_name', 'container_port_name', 'controller_kind', 'controller_name'];
   assert.deepEqual(
-    Object.keys(labels).filter(
-      (name) => !/^__meta_kubernetes_(namespace|pod_(name|uid|ip|container_port_(number|protocol)))$/.test(name),
-    ),
-    [
-      ...['__metrics_path__', 'instance', '__meta_kubernetes_pod_label___address__'],
-      '__meta_kubernetes_pod_labelpresent___address__',
-    ],
+    unknown,
+    names.map((name) => `__meta_kubernetes_pod_${name}`),
   );
 });

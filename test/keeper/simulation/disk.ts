@@ -1,10 +1,10 @@
 // The keeper's folder in virtual time: what was synced stays where its node crashes, what came after may go.
 
+import type { HandOver } from '../../../src/decide/keep/targets.ts';
 import type { OpenPage, Store } from '../../../src/keeper/store.ts';
-import { type Kept, nameKey } from '../../../src/keeper/store.ts';
 import type { Random, World } from '../../front/simulation/world.ts';
 
-type File = { readonly kept: Kept; readonly text: string };
+type File = { readonly kept: HandOver; readonly text: string };
 
 export type Disk = ReturnType<typeof openDisk>;
 
@@ -26,7 +26,7 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
   }
   const find = (key: string) => {
     const { kept, text } = read(key);
-    return { kept: { ...kept, packedBytes: [], checksum: '' }, sizeBytes: text.length };
+    return { kept: { ...kept, packedBytes: [], checksum: '' }, sizeBytes: text.length, takenAtSeconds: 0 };
   };
 
   return {
@@ -49,22 +49,26 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
           await wait();
           return [...files.keys()];
         },
-        async write(kept, pages, onSize) {
-          let text = '';
-          for (const { sizeBytes } of kept.formats) {
-            for await (const piece of pages(sizeBytes)) {
-              text += Buffer.from(piece).toString();
-              onSize(text.length);
-            }
-          }
-          await wait();
-          if (isFull()) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
-          const file: File = { kept, text };
+        begin(key) {
+          let file: File | null = null;
           return {
             [Symbol.asyncDispose]: wait,
+            async write(kept, pages, onSize) {
+              let text = '';
+              for (const { sizeBytes } of kept.formats) {
+                for await (const piece of pages(sizeBytes)) {
+                  text += Buffer.from(piece).toString();
+                  onSize(text.length);
+                }
+              }
+              await wait();
+              if (isFull()) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+              file = { kept, text };
+              return text.length;
+            },
             async place() {
               await wait();
-              change(nameKey(kept), file);
+              change(key, file);
             },
           };
         },
@@ -72,10 +76,6 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
           const count = unsynced.length;
           await wait();
           unsynced.splice(0, count);
-        },
-        async inspect(key) {
-          await wait();
-          return find(key);
         },
         async open(key): Promise<OpenPage> {
           await wait();

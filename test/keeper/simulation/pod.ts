@@ -205,7 +205,6 @@ export function openPod(
     const asked = keeper.ask(
       async (pages, gone) => {
         try {
-          if (pages.findRefusal() === 'stopping') return 'stopping';
           await pages.take({ body: send(gone), proven: prove(), address, gone });
         } catch (error) {
           return error instanceof Refused ? error.reason : String(error);
@@ -236,8 +235,11 @@ export function openPod(
     }
     const asked = keeper.ask(
       async (pages, gone) => {
-        await pages.withdraw({ body: body(), proven: prove(), address, gone });
-        return null;
+        const withdrawn = pages.withdraw({ body: body(), proven: prove(), address, gone });
+        return withdrawn.then(
+          () => null,
+          ({ reason }) => reason as string,
+        );
       },
       { hangUp: limit },
     );

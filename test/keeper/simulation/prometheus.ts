@@ -110,10 +110,10 @@ export function startPrometheus(world: World, random: Random, parts: Parts) {
       const listedForMs = world.nowMs() - refreshedAtMs;
       const isUnread = isLost(key);
       const page = await keeper.ask(async (pages) => {
-        const found = await pages.open(key, '');
+        const found = await pages.open(key);
         if (found === null) return null;
         let text = '';
-        for await (const piece of found.page.read(found.index)) text += Buffer.from(piece).toString();
+        for await (const piece of found.read(0)) text += Buffer.from(piece).toString();
         return { text, addTake: () => pages.addTake(key, asked) };
       });
       if (page === 'refused' || page === 'dropped' || (page !== null && isUnread)) return;

@@ -5,8 +5,9 @@
 // that has no scrape or limit    3 what is listed is answered, also for a while after it    4 one page a pod, and what
 // it took back is none    5 no page says to be another pod's    6 nothing is kept for ever
 
+import type { HandOver } from '../../../src/decide/keep/targets.ts';
 import type { Limits, Outcome } from '../../../src/decide/model.ts';
-import { type Kept, nameKey } from '../../../src/keeper/store.ts';
+import { nameKey } from '../../../src/keeper/store.ts';
 import { openRandom, type Random, World } from '../../front/simulation/world.ts';
 import { openDisk } from './disk.ts';
 import { type KeeperEnd, openKeeperHost } from './host.ts';
@@ -144,7 +145,9 @@ export async function playHandOvers(
       endTaken(pod);
       taken.push({ pod, run, atMs: world.nowMs(), untilMs: Number.POSITIVE_INFINITY });
       const { name, namespace } = pod.plan;
-      const file = disk.files.get(nameKey({ pod: { namespace, name, uid: pod.uid }, target: { port: 9469 } } as Kept));
+      const file = disk.files.get(
+        nameKey({ pod: { namespace, name, uid: pod.uid }, target: { port: 9469 } } as HandOver),
+      );
       if (!file?.text.endsWith(` ${run}\n`)) fail(`1: 201 for ${name} of ${namespace}, which is not on the disk`);
     },
     onWithdrawn: endTaken,
