@@ -159,8 +159,10 @@ function openSnapshotCalls(
           return { kind: 'kept' };
         }
         const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));
-        const failed = ends.find((end) => end.kind === 'failed');
-        if (failed !== undefined) return failed;
+        // Left out beside a large page of another format, or asked for by nobody, it has not failed.
+        const needed = source.wanted().filter(({ isSpare }) => isSpare !== true);
+        const failed = ends.find((end) => end.kind === 'failed' && needed.some(({ accept }) => accept === end.accept));
+        if (failed?.kind === 'failed') return failed;
         calledAtMs = Math.min(
           calledAtMs,
           ...ends.map((end) => (end.kind === 'kept' ? end.snapshot.readAt.atMs : calledAtMs)),
@@ -173,22 +175,15 @@ function openSnapshotCalls(
   async function readSnapshot(accept: string, signal: AbortSignal): Promise<SnapshotEnd> {
     const { begun, ended } = reads.read({ timeoutMs: READ_TIMEOUT_MS, signal, accept });
     const beginning = await begun;
-    if (beginning.kind !== 'answered') return judge(accept, describeBeginning(beginning));
+    if (beginning.kind !== 'answered') return { kind: 'failed', accept, why: describeBeginning(beginning) };
     const kept = await waitForKept(ended);
-    return kept.kind === 'kept' ? kept : judge(accept, kept.why);
-  }
-
-  /** Left out beside a large page of another format, or asked for by nobody, it has not failed. */
-  function judge(accept: string, why: string): SnapshotEnd {
-    const isNeeded = source.wanted().some((each) => each.accept === accept && each.isSpare !== true);
-    return isNeeded ? { kind: 'failed', why } : { kind: 'leftOut' };
+    return kept.kind === 'kept' ? kept : { kind: 'failed', accept, why: kept.why };
   }
 }
 
 type SnapshotEnd =
   | Extract<Kept, { readonly kind: 'kept' }>
-  | { readonly kind: 'leftOut' }
-  | { readonly kind: 'failed'; readonly why: string };
+  | { readonly kind: 'failed'; readonly accept: string; readonly why: string };
 
 /** What becomes of an answer, or of the one that was to confirm it. */
 async function waitForKept(ended: Promise<Beginning<KeptAnswer>>): Promise<Kept> {

@@ -341,6 +341,14 @@ test('a program that fails while it starts is asked for the rich page again, and
   }
 });
 
+test('a call is kept where text alone is refused, which no scraper has asked for', async (t) => {
+  const { source, post } = await openWorld(t);
+  const rich = reply(writePage('protobuf', { rows: 1 }), { type: TYPES.protobuf });
+  source.answer = (socket, number, accept) =>
+    (accept === RICH_ACCEPT ? rich : reply('', { status: 406 }))(socket, number, accept);
+  assert.equal((await post()).text, 'kept\n');
+});
+
 test('an Accept of 8 KB passes as it is; of ten different ones the newest four are kept', async (t) => {
   const world = await openWorld(t);
   const { source, front, ask } = world;

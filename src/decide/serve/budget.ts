@@ -115,7 +115,7 @@ export type OwnReads = {
   readonly lastOwn: PastRead | null;
   /** How many reads in a row have failed. */
   readonly failedCount: number;
-  /** The newest whole read of each format that is wanted, and of all. */
+  /** The newest whole read, or own one that failed, of each format that is wanted, and of all. */
   readonly newest: ReadonlyMap<string, PastRead>;
 };
 

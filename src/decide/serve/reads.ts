@@ -202,7 +202,10 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   const { accept } = read;
   const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
   const lastOwn = past.isOwn ? past : reads.lastOwn;
-  if (how === 'failed') return { ...reads, underWay, lastOwn, failedCount: reads.failedCount + 1 };
+  // Also a failed own one: a format that always fails must leave the other ones their turn.
+  const newest = new Map([...listNewest(reads), [accept, past] as const]);
+  if (how === 'failed')
+    return { ...reads, underWay, lastOwn, failedCount: reads.failedCount + 1, ...(past.isOwn && { newest }) };
   const givenWay = reads.givenWay.filter((each) => each !== accept);
   // It costs main nothing: the next look asks again.
   if (how === 'refused') return { ...reads, underWay, givenWay, cpuMs, failedCount: 0 };
@@ -215,7 +218,7 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
     costs: addCost(reads.costs, nowMs - read.begunAtMs, ownCpuMs),
     cpuMs: past.isOwn ? cpuMs : reads.cpuMs,
     failedCount: 0,
-    newest: new Map([...listNewest(reads), [accept, past]]),
+    newest,
   };
 }
 
