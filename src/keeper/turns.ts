@@ -13,9 +13,11 @@ export function openTurns({ maxCount, ofOneMaxCount }: Readonly<Record<'maxCount
   const count = ({ client }: Waiting) => running.filter((each) => each === client).length;
 
   function beginNext(): void {
-    let next: Waiting | null = null;
-    for (const each of waiting) if (next === null || count(each) < count(next)) next = each;
-    if (next === null || running.length >= maxCount || count(next) >= ofOneMaxCount) return;
+    // Not all are looked at: files of 10,000 pages may wait.
+    if (running.length >= maxCount) return;
+    let next: Waiting | undefined;
+    for (let has = 0; has < ofOneMaxCount && !next; has++) next = waiting.values().find((each) => count(each) === has);
+    if (next === undefined) return;
     waiting.delete(next);
     running.push(next.client);
     next.begin();

@@ -51,6 +51,14 @@ test('openTurns() begins work that waits for nothing in turn with what else is d
   assert.ok(endedCount < 20, `${endedCount} have ended`);
 });
 
+test('openTurns() does not look at all that wait for a turn, since that may be every page', {
+  timeout: 60_000,
+}, async () => {
+  const { run } = openTurns({ maxCount: 1, ofOneMaxCount: 1 });
+  const all = Array.from({ length: 50_000 }, (_, index) => run('a', undefined, async () => index));
+  assert.equal((await Promise.all(all)).length, 50_000);
+});
+
 test('openTurns() leaves out who has gone before its turn, and goes on after work that failed', async () => {
   const { run, end, begun, settle } = openHeldTurns({ maxCount: 1, ofOneMaxCount: 1 });
   const gone = new AbortController();
