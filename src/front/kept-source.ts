@@ -120,7 +120,8 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
   const { keep, refuse, fail, pages } = openPages(source.takesAccept === true, parts);
 
   function read(signal: AbortSignal, accept: string = TEXT_ACCEPT): SourceRead<KeptAnswer> {
-    if (pages.state().isGone) return GONE;
+    // A condition that is a metric would never see that main was started again.
+    if (pages.state().isGone && parts.metricNames.length === 0) return GONE;
     const readAt = parts.findMoment();
     const { begun, ended } = source.read(signal, accept);
     const answer = begun.then((beginning): Beginning<KeptAnswer> => {

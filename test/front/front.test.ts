@@ -376,6 +376,18 @@ test('a program that refused after the end is not asked again, until main lives 
   assert.equal(await world.page(), 'a 0\n');
 });
 
+test('one whose metric is a condition is asked again: it shows that main was started again', async (t) => {
+  const world = await openKept(t, { body: 'up 0\n', metricNames: ['up'] }, ENDED);
+  await world.source.stop();
+  await scrape(world.front.port);
+  await world.source.start();
+  world.source.answer = reply('up 1\n');
+  assert.equal(await world.page(), 'up 0\n', 'not main yet');
+  assert.deepEqual((await world.front.readExporter(NEVER)).metric('up'), { kind: 'value', value: 1 });
+  world.front.tell(LIVING);
+  assert.equal(await world.page(), 'up 1\n');
+});
+
 test('a file is text for any Accept; one that is missing after the end is asked for again', async (t) => {
   const folder = makeFolder();
   const path = join(folder, 'job.prom');

@@ -48,7 +48,7 @@ export type SourceState = {
   readonly kind: SourceKind;
   readonly view: MainView;
   readonly continuity: Continuity;
-  /** A program that refused after main's end; it does not come back, and is not read again. */
+  /** A program that refused after main's end; it is read again for a condition alone. */
   readonly isGone: boolean;
   /** When the read of the newest answer began that was kept; null: there is no snapshot. */
   readonly answeredAtMs: number | null;
