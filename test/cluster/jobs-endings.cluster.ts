@@ -232,12 +232,16 @@ export function runJobsEndingScenarios(): void {
       const [useless = ''] = await readWarnings(namespace.name, buildCountingJob({ annotations, ...more }));
       assert.match(useless, expected);
     }
-    const misplaced = { ...buildCountingJob({ labels: {} }), metadata: { name: JOB, labels: LABELLED } };
-    const [warning = ''] = await readWarnings(namespace.name, misplaced);
-    assert.match(
-      warning,
-      /lastscrape.dev\/inject: as a label of the Job itself it does nothing; it belongs on its pod template/,
-    );
+    const { spec, ...job } = buildCountingJob({ labels: {} });
+    const labelled = { metadata: { name: JOB, labels: LABELLED }, spec };
+    for (const [misplaced, where] of [
+      [{ ...job, ...labelled }, 'Job itself'],
+      [{ ...cron, spec: { ...cron.spec, jobTemplate: labelled } }, 'CronJob or its jobTemplate'],
+    ] as const) {
+      const [warning = ''] = await readWarnings(namespace.name, misplaced);
+      const expected = `lastscrape.dev/inject: as a label of the ${where} it does nothing; it belongs on its pod template`;
+      assert.ok(warning.includes(expected), warning);
+    }
     assert.deepEqual(await readWarnings(namespace.name, buildCountingJob({})), []);
   });
 }
