@@ -95,8 +95,11 @@ export function runHarmlessScenarios(): void {
       async (namespace) => {
         const annotations = { 'lastscrape.dev/hook': 'python', 'lastscrape.dev/ttl': '1s', ...own };
         const edit = (spec: PodSpec): PodSpec => ({ ...withFields(spec, 'main', main), ...fields });
-        const { spec } = await proveComplete(namespace, { annotations, env: SHORT, edit });
-        assert.equal(spec.initContainers?.at(-1)?.['restartPolicy'], isAdded ? 'Always' : undefined);
+        const pod = await proveComplete(namespace, { annotations, env: SHORT, edit });
+        const native = pod.spec.initContainers?.filter((each) => each['restartPolicy'] === 'Always') ?? [];
+        // A podFailurePolicy sees how it ends.
+        const ends = native.map(({ name }) => findStatus(pod, name)?.state.terminated?.exitCode);
+        assert.deepEqual(ends, isAdded ? [0] : []);
       },
     );
   }
@@ -169,6 +172,13 @@ const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string
   ),
   // Its start takes longer than main's whole life.
   ['a main that ends at once', true, { 'lastscrape.dev/ttl': '90s' }, shell('true'), {}],
+  [
+    'an init container that pushes',
+    true,
+    { 'lastscrape.dev/pushgateway': 'gateway:9091' },
+    {},
+    init({ name: 'load', ...shell('wget -O - --post-data "a 1\n" http://gateway:9091/metrics/job/a') }),
+  ],
   ['a port that is for root', false, { 'lastscrape.dev/front': '80' }, {}, {}],
   [
     'a port that its sysctl opens',

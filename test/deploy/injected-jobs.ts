@@ -88,12 +88,8 @@ export function readJobGolden(name: (typeof JOBS_GOLDEN)[number]): Pod {
 export function findSidecar({ spec }: Pod): Container {
   const { containers, initContainers = [] } = spec;
   const names = [...containers, ...initContainers].map(({ name }) => name);
-  const last = initContainers.at(-1);
-  if (
-    last?.name !== 'lastscrape' ||
-    last['restartPolicy'] !== 'Always' ||
-    names.filter((name) => name === 'lastscrape').length !== 1
-  ) {
+  const last = initContainers.findLast((each) => each['restartPolicy'] === 'Always');
+  if (last?.name !== 'lastscrape' || names.filter((name) => name === 'lastscrape').length !== 1) {
     throw new Error(
       `Cannot find lastscrape in the pod: its containers are ${names.join(', ')}; must be there once, as the last native sidecar`,
     );
