@@ -79,7 +79,12 @@ export function runJobsEndingScenarios(): void {
 
   runScenarioIn('jobs: a held pod is evicted, and held on', async (namespace) => {
     await namespace.apply(
-      buildCountingJob({ annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '30s' }, env: SNAPSHOT }),
+      buildCountingJob({
+        annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '30s' },
+        env: SNAPSHOT,
+        // Else the pod counts as failed at once, though main has succeeded.
+        job: { backoffLimit: 0, podReplacementPolicy: 'Failed' },
+      }),
     );
     const held = await untilJobContainer(namespace, 'main', 'terminated');
     await untilLogged(namespace, held, 'main ended', START_MS);
@@ -89,6 +94,7 @@ export function runJobsEndingScenarios(): void {
     const { report, exitCode } = readEnd(pod);
     // The kubelet has sent its signal already, and sends no other.
     assert.deepEqual([exitCode, report.outcome], [0, 'expired'], report.summary);
+    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
     await untilStored(namespace, pod, final);
   });
 
