@@ -8,10 +8,12 @@ import {
   beginPage,
   type Claim,
   CORRUPT_SHARE,
+  changeClaim,
   countHandOver,
   findLivingAskers,
   judgeRoom,
   type KeepLimits,
+  NO_CLAIM,
   NO_DISCOVERY,
   type PageLife,
   type Rates,
@@ -28,11 +30,12 @@ import { CorruptPage, nameKey, type OpenPage, type Store } from './store.ts';
 import { openTurns } from './turns.ts';
 
 /** What is in memory of a page: as little as can be, since there may be 10,000. */
-type Entry = Claim & {
-  sizeBytes: number;
+type Entry = {
+  readonly namespace: string;
   /** As a target: JSON in UTF-8, outside V8's heap, which is small. */
   readonly labels: Buffer;
   readonly takenAtSeconds: number;
+  claim: Claim;
   life: PageLife;
 };
 
@@ -52,24 +55,24 @@ export type PagesParts = Pick<Host, 'wallMs'> & {
 };
 
 export const PAGE_PATH = '/pages/';
-/** How many files are read at once at the start. */
-const READ_AT_ONCE = 16;
-/** Room is taken in such steps: to judge it all claims are added up, which takes 0.2 ms with 10,000 pages. */
-const RESERVED_BYTES = 64 * 1024;
+const READ_BACK_AT_ONCE = 16;
 
 /** A page as it is in memory. */
-function describePage(key: string, handOver: HandOver, takenAtSeconds: number): Entry {
+function describePage(key: string, handOver: HandOver, sizeBytes: number, takenAtSeconds: number) {
   const text = JSON.stringify(listTargetLabels(handOver, PAGE_PATH + key));
   const labels = Buffer.from(new TextEncoder().encode(text).buffer);
   const plainBytes = handOver.formats.reduce((sum, format) => sum + format.sizeBytes, 0);
-  const claim = { namespace: handOver.pod.namespace, sizeBytes: 0, plainBytes, labelsBytes: labels.length };
-  return { ...claim, labels, takenAtSeconds, life: beginPage(0) };
+  const full: Claim = { pagesCount: 1, sizeBytes, plainBytes, labelBytes: labels.length };
+  const { namespace } = handOver.pod;
+  const entry: Entry = { namespace, labels, takenAtSeconds, claim: NO_CLAIM, life: beginPage(0) };
+  return { entry, full };
 }
 
 /** What is kept, by key, for how long, and the room that this and hand-overs under way take up. */
 function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string) => void) {
   const entries = new Map<string, Entry>();
-  const coming = new Set<Entry>();
+  /** What each namespace claims, '' all of them: thousands of pages are not summed up for each piece. */
+  const claims = new Map([['', NO_CLAIM]]);
   const counts = {
     ...{ handed_over_total: 0, withdrawn_total: 0, scraped_total: 0, expired_total: 0, corrupt_total: 0 },
     refused_total: Object.fromEntries(Object.keys(REFUSALS).map((each) => [each, 0])) as Record<Refusal, number>,
@@ -78,9 +81,19 @@ function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string
   const sinceMs = clock.nowMs();
   let discovery = NO_DISCOVERY;
   const stopping = new AbortController();
-  const listClaims = (): readonly Claim[] => [...entries.values(), ...coming];
   const listListed = () => [...entries.values()].filter(({ life }) => life.kind === 'listed');
-  const judge = (namespace: string, ...more: Claim[]) => judgeRoom([...listClaims(), ...more], namespace, limits);
+  const sum = (namespace: string) => claims.get(namespace) ?? NO_CLAIM;
+
+  function claim(entry: Entry, next: Claim): void {
+    for (const name of ['', entry.namespace]) claims.set(name, changeClaim(sum(name), entry.claim, next));
+    if (sum(entry.namespace).pagesCount === 0) claims.delete(entry.namespace);
+    entry.claim = next;
+  }
+  function forget(key: string): boolean {
+    const entry = entries.get(key);
+    if (entry !== undefined) claim(entry, NO_CLAIM);
+    return entries.delete(key);
+  }
 
   /** What time has changed. */
   function advance(): void {
@@ -91,15 +104,15 @@ function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string
       if (end !== null) counts[end === 'taken' ? 'scraped_total' : 'expired_total']++;
       if (end === 'expired') log({ id: 'keptPageExpired', fields: { target: entry.labels.toString('utf8', 0, 300) } });
       if (life !== null) entry.life = life;
-      else if (entries.delete(key)) onForgotten(key);
+      else if (forget(key)) onForgotten(key);
     }
   }
   return {
-    ...{ entries, coming, counts, advance, stopping: stopping.signal },
-    keep(key: string, entry: Entry, sizeBytes: number): void {
-      entry.sizeBytes = sizeBytes;
+    ...{ entries, counts, claim, forget, advance, stopping: stopping.signal },
+    keep(key: string, { entry, full }: ReturnType<typeof describePage>): void {
+      forget(key);
+      claim(entry, full);
       entry.life = beginPage(clock.nowMs());
-      coming.delete(entry);
       entries.set(key, entry);
     },
     /** A hand-over or a check begins. @throws Refused */
@@ -109,19 +122,16 @@ function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string
       rates = counted;
     },
     /** Others that come meanwhile do not get the same room. @throws Refused */
-    reserve(entry: Entry, sizeBytes: number): void {
-      if (coming.has(entry) && sizeBytes <= entry.sizeBytes) return;
-      entry.sizeBytes = sizeBytes + RESERVED_BYTES;
-      coming.add(entry);
-      const why = judge(entry.namespace);
-      if (why === null) return;
-      coming.delete(entry);
-      throw new Refused(why, entry.namespace);
+    reserve(entry: Entry, next: Claim): void {
+      claim(entry, next);
+      const why = judgeRoom(sum(''), sum(entry.namespace), limits);
+      if (why !== null) throw new Refused(why, entry.namespace);
     },
     /** Why the next hand-over of a small page would be refused, of whatever namespace; null: it would not. */
     findRefusal(): Refusal | null {
       if (stopping.signal.aborted) return 'stopping';
-      return judge('', { namespace: '', sizeBytes: 0, plainBytes: 0, labelsBytes: 0 });
+      const all = sum('');
+      return judgeRoom({ ...all, pagesCount: all.pagesCount + 1 }, NO_CLAIM, limits);
     },
     /** From now on nothing more is taken, and a page is unlisted once all have scraped it. */
     stop: () => stopping.abort(new Refused('stopping')),
@@ -131,7 +141,6 @@ function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string
       advance();
       return listListed();
     },
-    /** A scraper got that page whole. */
     addTake(key: string, request: ScraperRequest): void {
       const entry = entries.get(key);
       if (entry !== undefined) entry.life = addTake(entry.life, request);
@@ -142,7 +151,7 @@ function openIndex({ limits, clock, log }: PagesParts, onForgotten: (key: string
         ...counts,
         pages: entries.size,
         pages_listed: times.length,
-        bytes: listClaims().reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+        bytes: sum('').sizeBytes,
         oldest_page_timestamp_seconds: times.reduce((least, each) => Math.min(least, each), Number.POSITIVE_INFINITY),
       };
     },
@@ -154,15 +163,14 @@ export async function openPages(parts: PagesParts) {
   const { store, limits, wallMs, log } = parts;
   const files = openTurns({ maxCount: 1, ofOneMaxCount: 1 });
   const inOrder = (work: () => Promise<void>, gone?: AbortSignal) => files.run('', gone, work);
-  // Unless the same pod hands over again meanwhile.
+  // Neither this nor giving up touches what the same pod has handed over again meanwhile.
   const remove = (key: string) => inOrder(async () => (index.entries.has(key) ? undefined : store.remove(key)));
   const index = openIndex(parts, remove);
-  const { entries, coming, counts } = index;
+  const { entries, counts, forget } = index;
 
-  /** Unless the same pod hands over again meanwhile. */
   async function giveUp(key: string, error: Error, entry?: Entry): Promise<void> {
     if (entries.get(key) !== entry) return;
-    entries.delete(key);
+    forget(key);
     counts.corrupt_total++;
     const isCorrupt = error instanceof CorruptPage;
     const path = isCorrupt ? await store.setAside(key, limits.maxBytes * CORRUPT_SHARE) : `${key}.page`;
@@ -171,7 +179,7 @@ export async function openPages(parts: PagesParts) {
   }
   async function readBack(key: string): Promise<void> {
     await using page = await store.open(key, false);
-    index.keep(key, describePage(key, page.kept, page.takenAtSeconds), page.sizeBytes);
+    index.keep(key, describePage(key, page.kept, page.sizeBytes, page.takenAtSeconds));
   }
   async function readHead({ body, proven, address }: HandedOver) {
     index.stopping.throwIfAborted();
@@ -183,14 +191,15 @@ export async function openPages(parts: PagesParts) {
   async function admit(handedOver: HandedOver) {
     const { handOver, key, pieces } = await readHead(handedOver);
     index.begin(handOver.pod.namespace);
-    const entry = describePage(key, handOver, Math.round(wallMs()) / 1000);
-    index.reserve(entry, 0);
-    return { handOver, key, pieces, entry, [Symbol.dispose]: () => void coming.delete(entry) };
+    const { entry, full } = describePage(key, handOver, 0, Math.round(wallMs()) / 1000);
+    const reserve = (sizeBytes: number) => index.reserve(entry, { ...full, sizeBytes });
+    const leave = () => (entries.get(key) === entry ? undefined : index.claim(entry, NO_CLAIM));
+    return { handOver, key, pieces, entry, reserve, [Symbol.dispose]: leave };
   }
   // What cannot be read now stays there.
   const keys = await store.listKeys();
   const read = (key: string) => readBack(key).catch((error) => giveUp(key, error));
-  while (keys.length > 0) await Promise.all(keys.splice(0, READ_AT_ONCE).map(read));
+  while (keys.length > 0) await Promise.all(keys.splice(0, READ_BACK_AT_ONCE).map(read));
 
   return {
     ...index,
@@ -199,30 +208,32 @@ export async function openPages(parts: PagesParts) {
       using admitted = await admit(handedOver);
       const { handOver, key, pieces, entry } = admitted;
       await using file = store.begin(key);
-      const sizeBytes = await file.write(handOver, pieces.read, (now) => index.reserve(entry, now));
+      await file.write(handOver, pieces.read, admitted.reserve);
       await pieces.end();
       await inOrder(async () => {
         index.stopping.throwIfAborted();
         await file.place();
         await store.sync().catch(async (error) => {
-          entries.delete(key);
+          forget(key);
           await store.remove(key);
           throw error;
         });
-        index.keep(key, entry, sizeBytes);
+        index.keep(key, { entry, full: entry.claim });
         counts.handed_over_total++;
       }, handedOver.gone);
     },
     /** Whether it would be taken. @throws Refused where not */
-    check: async (handedOver: HandedOver): Promise<void> => (await admit(handedOver))[Symbol.dispose](),
+    async check(handedOver: HandedOver): Promise<void> {
+      using admitted = await admit(handedOver);
+      admitted.reserve(0);
+    },
     /** Forgets what that pod handed over: its main runs again. @throws Refused, or what the store throws */
     async withdraw(handedOver: HandedOver): Promise<void> {
       const { key } = await readHead(handedOver);
       await inOrder(async () => {
-        if (!entries.delete(key)) return;
+        if (!forget(key)) return;
         counts.withdrawn_total++;
-        await store.remove(key);
-        await store.sync();
+        await store.remove(key).then(store.sync);
       });
     },
     /** Opens the page of a scrape; null: it is not kept. @throws Error where it cannot be read */

@@ -27,8 +27,7 @@ export type RoutesParts = Pick<PagesParts, 'clock' | 'log'> & {
 const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
 /** A pod gives up after 2 s; hundreds may end at once, by one connection each: who has more makes room. */
 const POD_LIMITS = { ...SERVE_LIMITS, addressCount: 2, waitingCount: 1, requestMs: 2_500, idleMs: 10_000 };
-/** Of one reason. */
-const LOGGED_EVERY_MS = 60_000;
+const REASON_LOGGED_EVERY_MS = 60_000;
 
 /** What a pod may ask: what is done, and what is answered then. */
 type Route = readonly [work: (handedOver: HandedOver) => Promise<void>, status: number, done: string];
@@ -78,7 +77,7 @@ export function openPodServer({ pages, clock, prove, log }: RoutesParts, limits:
 
   function note(reason: Refusal, fields: LogEntry['fields']): void {
     const times = ++pages.counts.refused_total[reason];
-    if (clock.nowMs() - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) < LOGGED_EVERY_MS) return;
+    if (clock.nowMs() - (loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REASON_LOGGED_EVERY_MS) return;
     loggedAtMs.set(reason, clock.nowMs());
     log({ id: 'handOverRefused', fields: { ...fields, times } });
   }

@@ -81,13 +81,13 @@ function hash(text: string | Uint8Array): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** `pages` gives the next that many bytes; `onSize` gets the size so far, and may throw. @returns the size */
+/** `pages` gives the next that many bytes; `onSize` gets the size of the file so far, and may throw. */
 async function writeFile(
   path: string,
   handOver: HandOver,
   pages: (sizeBytes: number) => AsyncIterable<Uint8Array>,
   onSize: (sizeBytes: number) => void,
-): Promise<number> {
+): Promise<void> {
   await using handle = await open(path, 'w', 0o600);
   let sizeBytes = 0;
   async function write(bytes: Uint8Array): Promise<void> {
@@ -108,7 +108,6 @@ async function writeFile(
   const line = JSON.stringify({ ...handOver, packedBytes, checksum: checksum.digest('hex') } satisfies Line);
   await write(Buffer.from(`\n${line}\n${hash(line)}\n`));
   await handle.sync();
-  return sizeBytes;
 }
 
 export type OpenPage = Awaited<ReturnType<typeof openPage>>;

@@ -100,32 +100,23 @@ export const CORRUPT_SHARE = 1 / 16;
 const BURST_COUNT = 1_200;
 const HAND_OVER_MS = 50;
 
-/** What a page takes up, or a hand-over under way: in its file, unpacked, and by its labels in memory. */
-export type Claim = {
-  readonly namespace: string;
-  readonly sizeBytes: number;
-  readonly plainBytes: number;
-  readonly labelsBytes: number;
-};
+/** What pages take up, those under way included: files, these unpacked, and labels in memory. */
+export type Claim = Readonly<Record<'pagesCount' | 'sizeBytes' | 'plainBytes' | 'labelBytes', number>>;
 
-/** Why all that is claimed, a page of that namespace included, must not be; null: it may. */
-export function judgeRoom(claims: readonly Claim[], namespace: string, limits: KeepLimits): Refusal | null {
-  if (findShare(claims, limits) > 1) return 'full';
-  const own = claims.filter((each) => each.namespace === namespace);
-  return findShare(own, limits) > NAMESPACE_SHARE ? 'namespaceFull' : null;
+export const NO_CLAIM: Claim = { pagesCount: 0, sizeBytes: 0, plainBytes: 0, labelBytes: 0 };
+const CLAIM_KEYS = Object.keys(NO_CLAIM) as (keyof Claim)[];
+
+/** What is claimed once one of these claims is replaced. */
+export function changeClaim(sum: Claim, from: Claim, to: Claim): Claim {
+  return Object.fromEntries(CLAIM_KEYS.map((key) => [key, sum[key] - from[key] + to[key]])) as Claim;
 }
 
-/** How much of the room they take up; 1: all of it. */
-function findShare(claims: readonly Claim[], { maxPages, maxBytes }: KeepLimits): number {
-  let [sizeBytes, plainBytes, labelsBytes] = [0, 0, 0];
-  for (const claim of claims) {
-    sizeBytes += claim.sizeBytes;
-    plainBytes += claim.plainBytes;
-    labelsBytes += claim.labelsBytes;
-  }
-  const sizeShare = sizeBytes / (maxBytes * (1 - CORRUPT_SHARE));
-  const plainShare = plainBytes / (maxBytes * UNPACKED_FACTOR);
-  return Math.max(claims.length / maxPages, sizeShare, plainShare, labelsBytes / LABELS_MAX_BYTES);
+/** Why that much must not be claimed in all, and by a namespace; null: it may. */
+export function judgeRoom(all: Claim, own: Claim, { maxPages, maxBytes }: KeepLimits): Refusal | null {
+  const [sizeBytes, plainBytes] = [maxBytes * (1 - CORRUPT_SHARE), maxBytes * UNPACKED_FACTOR];
+  const most: Claim = { pagesCount: maxPages, sizeBytes, plainBytes, labelBytes: LABELS_MAX_BYTES };
+  if (CLAIM_KEYS.some((key) => all[key] > most[key])) return 'full';
+  return CLAIM_KEYS.some((key) => own[key] > most[key] * NAMESPACE_SHARE) ? 'namespaceFull' : null;
 }
 
 /** When each namespace may hand over BURST_COUNT times at once again; those that may now are left out. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type Claim, chooseFormat, countHandOver, judgeRoom, type Rates } from '../../../src/decide/keep/keep.ts';
+import {
+  type Claim,
+  changeClaim,
+  chooseFormat,
+  countHandOver,
+  judgeRoom,
+  NO_CLAIM,
+  type Rates,
+} from '../../../src/decide/keep/keep.ts';
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import { playKeeper } from './keep-transcript.ts';
 
@@ -16,29 +24,32 @@ for (const transcript of readdirSync(folder).filter((file) => file.endsWith('.tx
 
 // A sixteenth of the bytes is for files that cannot be read back.
 const LIMITS = { maxBytes: 1_600, maxPages: 10 };
-const claim = (sizeBytes: number, namespace = 'a', more: Partial<Claim> = {}): Claim => ({
-  ...{ namespace, sizeBytes, plainBytes: 0, labelsBytes: 0 },
+const claim = (sizeBytes: number, more: Partial<Claim> = {}): Claim => ({
+  ...NO_CLAIM,
+  pagesCount: 1,
+  sizeBytes,
   ...more,
 });
-const judge = (others: readonly Claim[], last: Claim) => judgeRoom([...others, last], last.namespace, LIMITS);
+const judge = (all: Claim, own: Claim) => judgeRoom(all, own, LIMITS);
 
 test('judgeRoom() has a bound for all, and half of it for each namespace', () => {
-  const both = [claim(650), claim(750, 'b')];
-  assert.equal(judge(both, claim(100)), null);
-  assert.equal(judge(both, claim(101)), 'full');
-  assert.equal(judge(both, claim(1, 'b')), 'namespaceFull');
-  assert.equal(judge(both, claim(1, 'c', { labelsBytes: 9_000_000 })), 'namespaceFull', 'labels');
-  const many = Array.from({ length: 5 }, () => claim(1));
-  assert.equal(judge(many, claim(1)), 'namespaceFull');
-  assert.equal(judge(many, claim(1, 'b')), null);
+  assert.equal(judge(claim(1_500), claim(750)), null);
+  assert.equal(judge(claim(1_501), claim(750)), 'full');
+  assert.equal(judge(claim(1_500), claim(751)), 'namespaceFull');
+  assert.equal(judge(claim(1), claim(1, { labelBytes: 9_000_000 })), 'namespaceFull', 'labels');
+  assert.equal(judge(claim(6, { pagesCount: 10 }), claim(5, { pagesCount: 5 })), null);
+  assert.equal(judge(claim(6, { pagesCount: 10 }), claim(5, { pagesCount: 6 })), 'namespaceFull');
+  assert.equal(judge(claim(6, { pagesCount: 11 }), claim(5)), 'full');
+  const most = (LIMITS.maxBytes * 16) / 2;
+  assert.equal(judge(claim(1), claim(1, { plainBytes: most })), null, 'unpacked');
+  assert.equal(judge(claim(1), claim(1, { plainBytes: most + 1 })), 'namespaceFull', 'unpacked');
 });
 
-test('judgeRoom() bounds what the pages of a namespace unpack to', () => {
-  const most = (LIMITS.maxBytes * 16) / 2;
-  const others = [claim(1, 'a', { plainBytes: most - 10 })];
-  assert.equal(judge(others, claim(1, 'a', { plainBytes: 10 })), null);
-  assert.equal(judge(others, claim(1, 'a', { plainBytes: 11 })), 'namespaceFull');
-  assert.equal(judge(others, claim(1, 'b', { plainBytes: 11 })), null);
+test('changeClaim() replaces one of the claims of a sum', () => {
+  const sum = { pagesCount: 3, sizeBytes: 30, plainBytes: 300, labelBytes: 9 };
+  const one = { pagesCount: 1, sizeBytes: 10, plainBytes: 100, labelBytes: 3 };
+  assert.deepEqual(changeClaim(sum, one, NO_CLAIM), { pagesCount: 2, sizeBytes: 20, plainBytes: 200, labelBytes: 6 });
+  assert.deepEqual(changeClaim(sum, NO_CLAIM, one), { pagesCount: 4, sizeBytes: 40, plainBytes: 400, labelBytes: 12 });
 });
 
 test('countHandOver() lets a namespace hand over 1,200 at once, then 20 a second, and forgets it once it may again', () => {

@@ -64,7 +64,6 @@ export function openDisk(world: World, random: Random, isFull: () => boolean) {
               await wait();
               if (isFull()) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
               file = { kept, text };
-              return text.length;
             },
             async place() {
               await wait();
