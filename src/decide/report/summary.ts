@@ -63,6 +63,7 @@ function summarizeHold({ fields, cameCount, mainEndedAtMs, lastPage }: Summarize
     case 'handedOver':
       return `Handed over to ${phase.kind === 'quitting' ? phase.handOver?.to : ''} ${held} after main ended`;
     case 'exporterGone':
+      if (source.kind === 'pushes') return 'Nothing was pushed';
       if (!facts.hasAnswered) return `Nothing could be read from ${source.at} at any time`;
       return `The exporter was gone ${held} after main ended, ${ofWanted}`;
     case 'released':
@@ -143,7 +144,7 @@ function findScrapesHint(found: Summarized, { state, policy, source, stage }: Re
   const { facts, phase } = state;
   const { outcome, scrapesSeen } = found.fields;
   const { ttlMs } = policy.limits;
-  if (outcome === 'exporterGone' && !facts.hasAnswered) {
+  if (outcome === 'exporterGone' && source.kind !== 'pushes' && !facts.hasAnswered) {
     const page = policy.front === null ? 'where the exporter listens' : "main's own page";
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
     return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;

@@ -3,6 +3,7 @@
 
 import type { LogEntry, MessageId } from '../messages.ts';
 import {
+  type FrontObservation,
   findLeastWanted,
   findWatchEnd,
   type HoldOutcome,
@@ -118,7 +119,9 @@ function holdWithFront(before: Turn, phase: Holding): Decision {
   const turn = isHandedOver ? before : givenUp.reduce(giveUp, before);
   const end = (outcome: HoldOutcome) => endHold(turn, phase, outcome);
   const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
-  const isNothingLeft = front.seen.answeredAtMs === null && evidence.isRefused && !isUnread;
+  // After the signal nobody is left to push.
+  const isUnpushed = before.facts.terminatedAtMs !== null && hasNoPush(front.seen);
+  const isNothingLeft = !isUnread && (isUnpushed || (front.seen.answeredAtMs === null && evidence.isRefused));
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const canEnd = isReached || isHandedOver || isNothingLeft || isTtlOver || isGraceOver(turn);
   // After the process stood still, an observation says nothing about a limit that was over before.
@@ -200,11 +203,15 @@ function logVerdict(turn: Turn, verdict: Verdict | null): Turn {
     );
 }
 
+/** Pushes are taken in, and none came. */
+function hasNoPush({ pushes }: FrontObservation): boolean {
+  return pushes?.takenCount === 0 && pushes.refusedCount === 0;
+}
+
 /** Warns where main's last numbers, or all of them, never came. */
 function warnOfLoss(turn: Turn): Turn {
-  const { pushes, hookCallsCount } = turn.facts.front.seen;
-  const isNothing = pushes?.takenCount === 0 && pushes.refusedCount === 0;
-  const warned = isNothing ? warnOnce(turn, 'nothingPushed', {}) : turn;
+  const { hookCallsCount } = turn.facts.front.seen;
+  const warned = hasNoPush(turn.facts.front.seen) ? warnOnce(turn, 'nothingPushed', {}) : turn;
   return hookCallsCount === 0 && turn.facts.hasAnswered ? warnOnce(warned, 'hookNotCalled', {}) : warned;
 }
 
