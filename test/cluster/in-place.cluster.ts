@@ -96,7 +96,8 @@ export function runInPlaceScenarios(): void {
       `in place, ${shape}: under a name that the policy does not know both are there, and neither is in the other's way`,
       { ...SHORT, shape, exporterImage: IMAGES.renamed },
       async (namespace) => {
-        await proveBoth(namespace, 'released');
+        // Where the machine is busy the other may be gone before this one has seen twice that main ended.
+        await proveBoth(namespace, ['released', 'exporterGone']);
       },
     );
   }
@@ -106,7 +107,7 @@ export function runInPlaceScenarios(): void {
     "in place, native: both are there, the policy's one is a front, and the unscraped one ends with its grace",
     { ...SHORT, shape: 'native', exporterImage: IMAGES.renamed, annotations: { 'lastscrape.dev/front': 'true' } },
     async (namespace) => {
-      await proveBoth(namespace, 'scraped');
+      await proveBoth(namespace, ['scraped']);
     },
   );
 
@@ -241,12 +242,13 @@ async function proveInPlace(namespace: Namespace, condition: 'Complete' | 'Faile
  * Checks a pod with lastscrape in the exporter's place and the policy's as well.
  * @param outcome of the policy's; as a native sidecar the other one may be started once more, empty
  */
-async function proveBoth(namespace: Namespace, outcome: string): Promise<void> {
+async function proveBoth(namespace: Namespace, outcomes: readonly string[]): Promise<void> {
   assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
   const pod = masterPod(namespace);
   assert.equal(pod.spec.containers.at(-1)?.name, 'lastscrape');
   const { report, exitCode } = readEnd(pod);
-  assert.deepEqual([report.outcome, exitCode], [outcome, 0], report.summary);
+  assert.ok(outcomes.includes(report.outcome), report.summary);
+  assert.equal(exitCode, 0);
   await proveStored(namespace, await readLocustTotal(namespace));
 }
 
