@@ -178,10 +178,11 @@ const TABLE_READS_COUNT = 3;
 
 /**
  * Bytes of a TCP connection that its peer has not acknowledged, our end of it being one; Infinity: it was
- * reset. 0 where there is no /proc that shows what listens there. Takes some ms, since the kernel walks all
- * its sockets; of this thread, so that no event of the connection comes in between.
+ * reset. 0 for a socket that has ended, and where no /proc shows what listens there. Takes some ms, since the
+ * kernel walks all its sockets; of this thread, so that no event of the connection comes in between.
  */
 export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): number {
+  if (localPort === undefined) return 0;
   for (let count = 0; count < TABLE_READS_COUNT; count++) {
     let isShown = false;
     for (const path of SOCKET_TABLES) {
