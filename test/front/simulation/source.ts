@@ -96,7 +96,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
   let finishedCount = 0;
   let answersCount = 0;
   let generation = 0;
-  let newest = { finishedCount: 0, generation: 0 };
+  const newest = { finishedCount: 0, generation: 0 };
   let wasRefused = false;
   /** Generations that were known to be new. */
   const known = new Set<number>();
@@ -232,10 +232,13 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
           finishedCount++;
           const isNew = now !== newest.generation;
           if (isNew && (wasRefused || (counted !== null && counted < newest.finishedCount))) known.add(now);
-          newest = { finishedCount: counted ?? newest.finishedCount, generation: now };
+          const isWhole = isReadable && isBelieved(names);
+          // The counter of one that may be cut is not believed (104776).
+          if (counted !== null && (isWhole || wasRefused)) newest.finishedCount = counted;
+          newest.generation = now;
           wasRefused = false;
           const endedAtMs = world.nowMs();
-          if (isReadable && isBelieved(names))
+          if (isWhole)
             wholes.push({
               askedAtMs,
               endedAtMs,
