@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import type { ConditionObservation, ExporterObservation, Limits, Observation, Policy } from '../../src/decide/model.ts';
 import { beginCount } from '../../src/decide/run/scrape-count.ts';
+import type { ServedScrape } from '../../src/decide/serve/scrapers.ts';
 import type { Holding, Quitting, Running, State } from '../../src/decide/state.ts';
 
 /** What the configuration gives when no variable is set (README, "Configuration"); a test spreads it and overrides its own. */
@@ -80,4 +81,20 @@ export function observe(
 export function readQuitting({ phase }: State): Quitting {
   assert.ok(phase.kind === 'quitting', phase.kind);
   return phase;
+}
+
+/** A live answer of 20 ms to a scraper at this address. */
+export function scrapeBy(address: string, startedAtMs: number, rest: Partial<ServedScrape> = {}): ServedScrape {
+  return {
+    startedAtMs,
+    atMs: startedAtMs + 20,
+    address,
+    agent: 'Prometheus',
+    connection: 1,
+    openConnections: [],
+    served: 'live',
+    isByRefusal: false,
+    readAtMs: startedAtMs,
+    ...rest,
+  };
 }

@@ -15,7 +15,7 @@ import { initialState } from '../../../src/decide/run/facts.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../../src/decide/serve/scrapers.ts';
 import type { Holding, Phase, PushReport, Quitting, State, TargetReport } from '../../../src/decide/state.ts';
 import { UNSEEN } from '../../../src/decide/verdict.ts';
-import { DEFAULT_LIMITS, HOLDING, POLICY, QUITTING, RUNNING } from '../phases.ts';
+import { DEFAULT_LIMITS, HOLDING, POLICY, QUITTING, RUNNING, scrapeBy } from '../phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 2 };
 const STOPPED: TargetReport = { target: 'locust-exporter', result: 'stopped', seconds: 0.04 };
@@ -293,22 +293,11 @@ test('buildReport() fails on an outcome that no run can have', () => {
 function frontWith(
   ...scrapes: readonly (readonly [address: string, second: number, rest?: Partial<ServedScrape>])[]
 ): FrontFacts {
-  return scrapes.reduce((front, [address, second, rest]): FrontFacts => {
-    const startedAtMs = second * 1_000;
-    const scrape: ServedScrape = {
-      startedAtMs,
-      atMs: startedAtMs,
-      address,
-      agent: 'Prometheus/3.0.0',
-      connection: 1,
-      openConnections: [],
-      served: 'live',
-      isByRefusal: false,
-      readAtMs: startedAtMs,
-      ...rest,
-    };
-    return addScrape(front, scrape);
-  }, NO_SCRAPERS);
+  return scrapes.reduce(
+    (front, [address, second, rest]) =>
+      addScrape(front, scrapeBy(address, second * 1_000, { agent: 'Prometheus/3.0.0', ...rest })),
+    NO_SCRAPERS,
+  );
 }
 
 const AUTO: Partial<Policy> = { front: { port: 9_469 }, limits: { ...LIMITS, scrapesWantedCount: 'auto' } };

@@ -20,24 +20,9 @@ import {
   SCRAPERS_MAX_COUNT,
   type ServedScrape,
 } from '../../../src/decide/serve/scrapers.ts';
-import { DEFAULT_LIMITS } from '../phases.ts';
+import { DEFAULT_LIMITS, scrapeBy } from '../phases.ts';
 
 const LIMITS: Limits = { ...DEFAULT_LIMITS, scrapesWantedCount: 'auto' };
-
-function scrapeBy(address: string, startedAtMs: number, rest: Partial<ServedScrape> = {}): ServedScrape {
-  return {
-    startedAtMs,
-    atMs: startedAtMs + 20,
-    address,
-    agent: 'Prometheus',
-    connection: 1,
-    openConnections: [],
-    served: 'live',
-    isByRefusal: false,
-    readAtMs: startedAtMs,
-    ...rest,
-  };
-}
 
 const UNSEEN: FrontObservation = { answeredAtMs: null, inFlightCount: 0 };
 

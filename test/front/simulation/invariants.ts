@@ -363,8 +363,10 @@ function checkClosing(facts: Facts): readonly string[] {
   const { terminatedAtMs } = run.state.facts;
   const cutAtMs = terminatedAtMs === null ? Number.POSITIVE_INFINITY : findAnswersEnd(terminatedAtMs, scenario.limits);
   const lastMs = Math.min(limitMs + ANSWERS_MS, scenario.limits.terminationGraceMs === 0 ? limitMs : cutAtMs) - 500;
+  // Or it was the source that cut its answer off, in the same millisecond (169066).
+  const isCut = scenario.source.hasLength && isHanging(scenario, run.closedAtMs, /^cut/);
   return run.scrapes
-    .filter(({ end, endedAtMs }) => end === 'closed' && endedAtMs === run.closedAtMs)
+    .filter(({ end, endedAtMs }) => end === 'closed' && endedAtMs === run.closedAtMs && !isCut)
     .filter(({ isFaulty, plan, arrivedAtMs }) => !isFaulty && arrivedAtMs !== null && !hasFinal(facts, plan))
     .filter(({ sentAtMs }) => {
       const waitedMs = run.closedAtMs - sentAtMs;

@@ -141,7 +141,7 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     };
     /** Whose page it goes to: text that no scraper asks for renews that of one who gets text (959531). */
     const findOwner = (): string => {
-      if (isTextAsked || asked !== RICH_ACCEPT) return accept;
+      if (isTextAsked || accept !== TEXT_ACCEPT) return accept;
       const texts = wholes.filter(({ isText }) => isText).map((each) => each.accept);
       return texts.includes(TEXT_ACCEPT) ? accept : (texts[0] ?? accept);
     };
