@@ -175,6 +175,11 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const after = wholes.filter((each) => each.endedAtMs > knownAtMs);
   if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
   const fromMs = endedAtMs - VANISHED_MS;
+  // What vanished long before may have shown in other pages, and in an answer that may be cut (333917).
+  const since = run.wholes.filter((each) => last !== undefined && each.endedAtMs > last.endedAtMs);
+  const others = since.filter((each) => each.endedAtMs <= fromMs);
+  if (!source.hasLength && others.some(({ page }) => [...(last?.page.keys() ?? [])].some((name) => !page.has(name))))
+    return null;
   const final = new Map<string, number>();
   for (const each of before.toSorted((a, b) => a.askedAtMs - b.askedAtMs)) {
     const isJoined = each.askedAtMs > fromMs || each === last;
