@@ -176,10 +176,9 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   if (after.some((each) => each.generation !== (last ?? each).generation && !each.isKnownAsNew)) return null;
   const fromMs = endedAtMs - VANISHED_MS;
   // What vanished long before may have shown in other pages, and in an answer that may be cut (333917).
-  const since = run.wholes.filter((each) => last !== undefined && each.endedAtMs > last.endedAtMs);
-  const others = since.filter((each) => each.endedAtMs <= fromMs);
-  if (!source.hasLength && others.some(({ page }) => [...(last?.page.keys() ?? [])].some((name) => !page.has(name))))
-    return null;
+  const names = source.hasLength ? [] : [...(last?.page.keys() ?? [])];
+  const others = run.wholes.filter((each) => each.endedAtMs > Number(last?.endedAtMs) && each.endedAtMs <= fromMs);
+  if (others.some(({ page }) => names.some((name) => !page.has(name)))) return null;
   const final = new Map<string, number>();
   for (const each of before.toSorted((a, b) => a.askedAtMs - b.askedAtMs)) {
     const isJoined = each.askedAtMs > fromMs || each === last;
@@ -522,8 +521,8 @@ function checkReport({ run, scenario, endedAtMs, limitMs }: Facts): readonly str
   // Nor is the page of a call that another program has replaced (146395).
   const isReplaced = ({ page, endedAtMs: takenAtMs }: Scrape) => {
     const read = wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(page));
-    const since = wholes.filter((each) => each.endedAtMs < Number(takenAtMs));
-    return read !== undefined && since.some(({ generation }) => generation > read.generation);
+    const own = read?.generation ?? Number.POSITIVE_INFINITY;
+    return wholes.some(({ generation, endedAtMs: atMs }) => generation > own && atMs < Number(takenAtMs));
   };
   const early = whole.filter((each) => Number(each.endedAtMs) < overAtMs && !isReplaced(each));
   expect(early.length <= count && count <= whole.length, `${count} scrapes, not ${early.length} to ${whole.length}`);

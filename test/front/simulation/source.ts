@@ -142,7 +142,8 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     /** Whose page it goes to: text that no scraper asks for renews that of one who gets text (959531). */
     const findOwner = (): string => {
       if (isTextAsked || accept !== TEXT_ACCEPT) return accept;
-      const texts = wholes.filter(({ isText }) => isText).map((each) => each.accept);
+      const kept = new Map(wholes.map((each) => [each.accept, each.isText]));
+      const texts = [...kept.keys()].filter((each) => kept.get(each));
       return texts.includes(TEXT_ACCEPT) ? accept : (texts[0] ?? accept);
     };
     /** Whether an answer with these families is believed; it may go to the page of another Accept. */
