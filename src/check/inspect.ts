@@ -6,7 +6,6 @@ import { type Environment, readVariable } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { type Config, nameHandOver } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
-import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import { judgeNumbers, NO_NUMBERS } from '../decide/verdict.ts';
 import type { Condition, ExporterReading } from '../observe/condition-kind.ts';
@@ -133,7 +132,7 @@ async function describeKeeper(
   const { askKeeper } = await import('../tell/hand-over.ts');
   const target = { ...handOverPort, port: front.port };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(KEEPER_TIMEOUT_MS)]);
-  const to = { url: handOver.url, env, folder, target, lineMaxBytes: HEAD_MAX_BYTES, signal: limit };
+  const to = { url: handOver.url, env, folder, target, signal: limit };
   const result = await askKeeper('check', to);
   return result.kind === 'accepted' ? 'would take a page of this pod' : `would take nothing now: ${result.why}`;
 }

@@ -1,9 +1,10 @@
 // A hand-over as it comes: a line of JSON, then its pages one after the other. Trusts nothing of it.
 
 import { at, type Json, parseObject, toNumber, toObject, toObjects, toText } from '../base/json.ts';
-import { FORMATS_MAX_COUNT, HEAD_MAX_BYTES, PLAIN_MAX_BYTES, type Refusal } from '../decide/keep/keep.ts';
+import { FORMATS_MAX_COUNT, PLAIN_MAX_BYTES, type Refusal } from '../decide/keep/keep.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import { readPageType } from '../exposition/format.ts';
+import { HEAD_MAX_BYTES } from '../pod/identity.ts';
 
 /** Why a hand-over is not taken; the message is for the pod's log. */
 export class Refused extends Error {

@@ -12,6 +12,9 @@ export type Identity = {
   readonly job?: string;
 };
 
+/** What a pod says of itself to a keeper: names, labels and annotations. */
+export const HEAD_MAX_BYTES = 16_384;
+
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const FILE_TIMEOUT_MS = 1_000;
 

@@ -4,7 +4,6 @@
 import { readVariable } from '../base/parse.ts';
 import { openClock, waitUnless } from '../base/waits.ts';
 import { buildPolicy, type Config, hasReceivers } from '../config/config.ts';
-import { HEAD_MAX_BYTES } from '../decide/keep/keep.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import type { HandOverResult, Holding } from '../decide/state.ts';
 import type { Front, OpenedFront } from '../front/front.ts';
@@ -122,7 +121,7 @@ export async function openConfiguredHandOver({ host, config, toWallMs }: Opening
   if (to?.kind !== 'keeper' || front === null || at === null) return null;
   const { askKeeper, handOver } = await import('../tell/hand-over.ts');
   const target = { ...handOverPort, port: at.port };
-  const parts = { url: to.url, env: host.env, folder, target, lineMaxBytes: HEAD_MAX_BYTES };
+  const parts = { url: to.url, env: host.env, folder, target };
   return {
     handOver: async ({ mainEndedAtMs }: Holding, signal: AbortSignal): Promise<HandOverResult> => {
       const endedAtSeconds = toWallMs(mainEndedAtMs) / 1000;

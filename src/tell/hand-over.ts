@@ -8,7 +8,7 @@ import { cut } from '../base/text.ts';
 import { USER_AGENT } from '../base/version.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import type { HandOverResult } from '../decide/state.ts';
-import { findIdentity, findIdentitySources } from '../pod/identity.ts';
+import { findIdentity, findIdentitySources, HEAD_MAX_BYTES } from '../pod/identity.ts';
 import { readOwnContainer } from '../pod/pod-status.ts';
 
 /** One format of the last page. `read` gives all its bytes, in pieces valid until the next is asked for. */
@@ -21,8 +21,6 @@ export type KeeperParts = {
   /** Of `token`, `labels` and `annotations`; what is not there is left out. */
   readonly folder: string;
   readonly target: HandOver['target'];
-  /** What the first line may have. */
-  readonly lineMaxBytes: number;
   /** Ends it; the reason is a string. */
   readonly signal: AbortSignal;
 };
@@ -63,13 +61,13 @@ export function askKeeper(what: 'check' | 'withdraw', to: KeeperParts): Promise<
 
 async function ask(
   what: keyof typeof REQUESTS,
-  { url, env, folder, target, lineMaxBytes, signal }: KeeperParts,
+  { url, env, folder, target, signal }: KeeperParts,
   { pages, endedAtSeconds }: Parameters<typeof handOver>[1],
 ): Promise<HandOverResult> {
   const { method, path, wanted } = REQUESTS[what];
   const formats = pages.map(({ accept, contentType, sizeBytes }) => ({ accept, contentType, sizeBytes }));
   const pod = await readPod(env, folder);
-  const { line, leftOutCount } = writeLine({ pod, target, endedAtSeconds, formats }, lineMaxBytes);
+  const { line, leftOutCount } = writeLine({ pod, target, endedAtSeconds, formats }, HEAD_MAX_BYTES);
   const sent = what === 'handOver' ? pages : [];
   async function* write(): AsyncGenerator<Uint8Array> {
     yield line;

@@ -190,7 +190,6 @@ test('a keeper forgets what a pod takes back', async () => {
     env: { POD_NAME: 'job-1', POD_NAMESPACE: 'shop', POD_UID: 'uid-1' },
     folder,
     target: { container: '', portName: '', port: 9469 },
-    lineMaxBytes: 16_384,
     signal: AbortSignal.timeout(TIMEOUT_MS),
   };
   const page = { accept: '', contentType: 'text/plain', sizeBytes: 4 };

@@ -87,8 +87,7 @@ export type KeepLimits = { readonly maxBytes: number; readonly maxPages: number 
 /** The largest page of a hand-over, unpacked, and how many formats it may have. */
 export const PLAIN_MAX_BYTES = 64_000_000;
 export const FORMATS_MAX_COUNT = 8;
-/** Names, labels and annotations of a pod; all of those that are kept are in memory. */
-export const HEAD_MAX_BYTES = 16_384;
+/** Labels of all pages, which are in memory. */
 const LABELS_MAX_BYTES = 16 * 1024 * 1024;
 /** Pages of a metric each line pack to a tenth or less; what would unpack to much more is a trap. */
 const UNPACKED_FACTOR = 16;
