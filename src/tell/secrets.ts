@@ -47,8 +47,7 @@ export function listUrlSecrets(url: URL, isPathSecret: boolean): readonly string
     .map((part) => part.slice(part.indexOf('=') + 1));
   const query = [url.search, url.search.slice(1), ...written, ...url.searchParams.values()];
   const parts = url.pathname.split('/').filter((part) => part.length >= 8);
-  const path = isPathSecret
-    ? [url.pathname, ...parts, ...parts.map((part) => orNull(() => decodeURIComponent(part)) ?? part)]
-    : [];
+  const decoded = parts.map((part) => orNull(() => decodeURIComponent(part)) ?? part);
+  const path = isPathSecret ? [url.pathname, ...parts, ...decoded] : [];
   return [...query, ...path].filter((text) => text.length >= 4);
 }

@@ -202,8 +202,9 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
   const { accept } = read;
   const past = { beganAtMs: read.begunAtMs, endedAtMs: nowMs, isOwn: isOwnRead(read) };
   const lastOwn = past.isOwn ? past : reads.lastOwn;
-  // Also a failed own one: a format that always fails must leave the other ones their turn.
-  const newest = new Map([...listNewest(reads), [accept, past] as const]);
+  // A client can ask for any number of formats. Also a failed own one: the others must get their turn.
+  const known = [...reads.newest].filter(([each]) => reads.wanted.some((wanted) => wanted.accept === each));
+  const newest = new Map([...known, [accept, past] as const]);
   if (how === 'failed')
     return { ...reads, underWay, lastOwn, failedCount: reads.failedCount + 1, ...(past.isOwn && { newest }) };
   const givenWay = reads.givenWay.filter((each) => each !== accept);
@@ -220,11 +221,6 @@ function takeEnd(reads: Reads, read: Read, { how, cpuMs }: EndEvent, nowMs: numb
     failedCount: 0,
     newest,
   };
-}
-
-/** A client can ask for any number of formats. The read that has just ended is the newest of all. */
-function listNewest({ newest, wanted }: Reads) {
-  return [...newest].filter(([accept]) => wanted.some((each) => each.accept === accept));
 }
 
 /** Asks for every format at once, even if an older read of it is still under way: that may hang. */

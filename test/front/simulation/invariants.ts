@@ -252,12 +252,13 @@ function checkPages({ run, final, endedAtMs, knownAtMs }: Facts): readonly strin
 }
 
 /** Whether a page may have less than the one that the same scraper got before it. */
-function mayGoBack({ wholes, knownAtMs }: Run, before: Page, page: Page): boolean {
+function mayGoBack({ wholes, knownAtMs, scenario: { source, endMs } }: Run, before: Page, page: Page): boolean {
   const [older, newer] = [before, page].map((each) => wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(each)));
   if (older === undefined || newer === undefined) return false;
   // Restarted between two reads, which nothing showed: none was refused, and promhttp's counter is not looked
-  // for in messages (590992), or was 0 before, too (803825).
-  if (newer.generation > older.generation && !newer.isKnownAsNew) return true;
+  // for in messages (590992), or was 0 before, too (803825). Or while main lived (393154).
+  const isAfterMain = newer.isKnownAsNew && findGeneration(source, endMs) < newer.generation;
+  if (newer.generation > older.generation && !isAfterMain) return true;
   // The first answer in its own format, asked for before the end, came after it, and after the scraper had asked
   // and was to get text. If nothing newer can be read, that answer is what it gets next (944837).
   const isFirst = wholes.find(({ accept }) => accept === newer.accept) === newer;
