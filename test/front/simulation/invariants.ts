@@ -149,13 +149,14 @@ function findFinal(run: Run, accept: string | undefined, endedAtMs: number, know
   const isAsked = came.some(({ plan }) => (plan.accept ?? TEXT_ACCEPT) === wanted);
   const isNew = Number(wholes[0]?.endedAtMs) >= endedAtMs && wholes.length < run.wholes.length;
   if (isNew || (!isAsked && newest?.accept !== wanted)) return null;
-  const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
-  const isNear = (ms: number) => ms > endedAtMs - nearMs && ms < knownAtMs + 1;
-  // Whether an exporter that restarts within the end belongs to the run is open.
-  if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
-    return null;
   const before = wholes.filter((each) => each.endedAtMs <= knownAtMs);
   const last = before.at(-1);
+  const nearMs = 2_000 + 2 * limits.pollMs + 6 * source.tookMs;
+  // Whether an exporter that restarts within the end, or since its last whole answer, is of the run is open (905045).
+  const shownMs = before.findLast((each) => each.endedAtMs < endedAtMs)?.endedAtMs ?? 0;
+  const isNear = (ms: number) => ms > shownMs - nearMs && ms < knownAtMs + 1;
+  if (source.downs.some(({ fromMs, toMs }) => toMs < Number.POSITIVE_INFINITY && (isNear(fromMs) || isNear(toMs))))
+    return null;
   // A page that stays unreadable is given up, and the text is served; begun again, it has nothing of before.
   const readableMs = Math.min(last?.askedAtMs ?? 0, endedAtMs - VANISHED_MS);
   const isGivenUp = source.faults.some(
@@ -521,8 +522,7 @@ function checkReport({ run, scenario, endedAtMs, limitMs }: Facts): readonly str
   const whole = scrapes.filter(({ end, status, page }) => end === 'whole' && status === 200 && page !== null);
   // Nor is the page of a call that another program has replaced (146395).
   const isReplaced = ({ page, endedAtMs: takenAtMs }: Scrape) => {
-    const read = wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(page));
-    const own = read?.generation ?? Number.POSITIVE_INFINITY;
+    const own = wholes.find(({ askedAtMs }) => askedAtMs === findReadMs(page))?.generation ?? Number.POSITIVE_INFINITY;
     return wholes.some(({ generation, endedAtMs: atMs }) => generation > own && atMs < Number(takenAtMs));
   };
   const early = whole.filter((each) => Number(each.endedAtMs) < overAtMs && !isReplaced(each));

@@ -202,8 +202,8 @@ export function openSource(world: World, plan: SourcePlan, isTextAsked: boolean)
     const names = [...series.keys()];
     const isEndless = fault?.kind === 'endless' && format === 'openMetrics';
     if (format === 'openMetrics' && !isEndless) rows.push(END_LINE);
-    // Prometheus takes an empty page of any format; without a length it cannot be told from one that was cut.
-    const isReadable = rows.length === 0 ? plan.hasLength : !isEndless;
+    // Prometheus takes an empty page of any format; without a length the first may be one that was cut.
+    const isReadable = rows.length > 0 ? !isEndless : plan.hasLength || shown.has(findOwner());
     const half = Math.ceil(rows.length / 2);
     const breakOff = () => {
       world.tell(() => `the source's answer of ${(askedAtMs / 1000).toFixed(3)}s ends early`);
