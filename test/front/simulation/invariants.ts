@@ -345,7 +345,7 @@ function checkLiving(facts: Facts): readonly string[] {
       // One that waits for an answer until its next turn leaves that out.
       const isRegular = last - Number(late[0]?.sentAtMs) <= 2 * plan.intervalMs;
       const twins = scenario.scrapers.filter(({ address }) => address === plan.address);
-      const isKnown = twins.every((twin) => twin === plan || wereOpenAtOnce(run, twin, plan));
+      const isKnown = twins.every((twin) => twin === plan || wereOpenAtOnce(facts, twin, plan));
       // Those that arrive together after a standstill show no interval (919077).
       const turnsCount = new Set(arrived.map(({ arrivedAtMs }) => arrivedAtMs)).size;
       return isKnown && isRegular && turnsCount >= 3 && last + plan.intervalMs < limitMs - 1_000;
@@ -353,9 +353,9 @@ function checkLiving(facts: Facts): readonly string[] {
     .map(({ address }) => `1: ${address} lives, and was not waited for`);
 }
 
-/** Else two behind one address are one: each answer of theirs is cut, and each connection reset. */
-function wereOpenAtOnce({ scrapes }: Run, one: ScraperPlan, other: ScraperPlan): boolean {
-  const arrived = scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null);
+/** By main's end; else two behind one address are one: each answer is cut, and each connection reset (834528). */
+function wereOpenAtOnce({ run, endedAtMs }: Facts, one: ScraperPlan, other: ScraperPlan): boolean {
+  const arrived = run.scrapes.filter(({ arrivedAtMs }) => arrivedAtMs !== null && arrivedAtMs <= endedAtMs);
   const ofOther = arrived.filter(({ plan }) => plan === other).map(({ arrivedAtMs }) => Number(arrivedAtMs));
   return ofOther.some((atMs) => {
     const before = arrived.findLast(({ plan, arrivedAtMs }) => plan === one && Number(arrivedAtMs) <= atMs);
