@@ -100,7 +100,7 @@ export type Namespace = {
   readLog(pod: string, container: string): Promise<string>;
   /** What the API server makes of a pod, and warns of; it is not created (dry run). @throws with why it refuses it */
   tryPod(pod: object): Promise<{ readonly pod: Pod; readonly warnings: string }>;
-  /** What its pods came to, with the ends of their logs, for a message. */
+  /** What its pods came to, with the ends of their logs, and its events, for a message. */
   describe(): Promise<string>;
 };
 
@@ -193,7 +193,7 @@ function openNamespace(cluster: Cluster, origin: string, name: string, stack: As
         texts.push(`    ${JSON.stringify({ container, restartCount, state })}`, log.replaceAll(/^/gm, '      '));
       }
     }
-    return texts.join('\n');
+    return [...texts, await cluster.kubectl(['get', 'events', '--namespace', name]).catch(String)].join('\n');
   };
   return {
     name,

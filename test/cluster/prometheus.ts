@@ -83,7 +83,7 @@ export async function startClusterPrometheus(
               { name: 'config', mountPath: '/etc/prometheus' },
               { name: 'data', mountPath: '/data' },
             ],
-            readinessProbe: { httpGet: { path: '/-/ready', port: 9090 }, periodSeconds: 1 },
+            readinessProbe: { httpGet: { path: '/-/ready', port: 9090 }, periodSeconds: 1, timeoutSeconds: 30 },
           },
         ],
         volumes: [
@@ -93,9 +93,13 @@ export async function startClusterPrometheus(
       },
     },
   );
-  const { pod } = await namespace.untilPod('Prometheus ready', 180_000, ({ status }) =>
-    (status.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
-  );
+  const { pod } = await namespace
+    .untilPod('Prometheus ready', 360_000, ({ status }) =>
+      (status.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    )
+    .catch(async (error) => {
+      throw new Error(`${error.message}; ${await namespace.describe()}`);
+    });
   const api = `/api/v1/namespaces/${namespace.name}/pods/prometheus:9090/proxy/api/v1`;
   return {
     otlpUrl: `http://${pod.status.podIP}:9090/api/v1/otlp`,
