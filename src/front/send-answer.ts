@@ -86,7 +86,7 @@ async function measureFor({ request }: Exchange, body: AnswerBody): Promise<numb
   return sizeBytes;
 }
 
-/** Of a piece that is not waited for. */
+/** Of pieces that are not waited for. */
 const COPIED_MAX_BYTES = 64 * 1024;
 
 /** Waits for a client's kernel, each twice as long as the one before. */
@@ -127,14 +127,19 @@ async function send(
     return isFlushed && !connection.hasFailed;
   }
   let sentBytes = 0;
+  let copiedBytes = 0;
   for await (const piece of pieces ?? []) {
     sentBytes += piece.length;
+    copiedBytes += piece.length;
     // After the last declared byte the client may be gone.
     if (sentBytes === sizeBytes) return await end(piece);
     if (sizeBytes !== null && sentBytes > sizeBytes) break;
-    // It changes afterwards: a short one is copied, so that the kernel gets it with what follows.
-    if (piece.length > COPIED_MAX_BYTES) await waitForClient((done) => response.write(piece, done));
-    else if (!response.write(Buffer.from(piece))) await waitForClient((done) => response.once('drain', done));
+    // It changes afterwards: the first are copied, so that the kernel gets a short page with our families.
+    if (copiedBytes <= COPIED_MAX_BYTES) response.write(Buffer.from(piece));
+    else {
+      await waitForClient((done) => response.write(piece, done));
+      copiedBytes = 0;
+    }
   }
   if (pieces !== null && sizeBytes !== null && sentBytes !== sizeBytes) {
     throw new Error(`Cannot send an answer: ${sizeBytes} bytes were declared and ${sentBytes} came`);

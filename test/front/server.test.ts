@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type EventEmitter, once } from 'node:events';
+import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
@@ -494,4 +495,13 @@ test('close() ends every connection at once, the ones in the middle of an answer
   assert.equal(await (await server.dial()).closed, 'ECONNREFUSED');
   await server.close();
   assert.deepEqual(server.served, []);
+});
+
+test('a page of 50 KB and what follows it leave in one write', async (t) => {
+  const pieces = ['x'.repeat(50_000), 'y'.repeat(1_000)];
+  await using server = await openFrontServer(() => answerOf(pieces));
+  const { mock } = t.mock.method(Socket.prototype as Required<Socket>, '_writev');
+  const { body } = await ask(server.port, scrapeHead());
+  assert.equal(body.toString(), pieces.join(''));
+  assert.equal(mock.callCount(), 1);
 });
