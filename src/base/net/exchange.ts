@@ -213,8 +213,7 @@ export function openAnswer(keptBytes: number, maxBytes = keptBytes) {
   }
   return {
     callbacks: { onAnswer, onBody: take, onOtherBody: take },
-    /** `isCut`: there was more. */
-    end: () => ({ text: Buffer.concat(pieces).toString('utf8'), isCut: sizeBytes > keptBytes, retryAfterMs }),
+    end: () => ({ text: Buffer.concat(pieces).toString('utf8'), retryAfterMs }),
   };
 }
 
