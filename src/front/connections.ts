@@ -1,19 +1,17 @@
-// The open connections of the front: numbered, limited in number and for each address, closed when idle.
+// The open connections of the front: numbered, limited in number, closed when idle.
 
 import type { Socket } from 'node:net';
 import { type Clock, callAfter } from '../base/waits.ts';
 
 export type ConnectionLimits = {
   readonly connectionsCount: number;
-  /** Of one address, where others want one. */
-  readonly addressCount: number;
   /** How long one may be idle after an answer: above usual scrape intervals, it tells replicas apart. */
   readonly idleMs: number;
 };
 
 /** One connection of a client. */
 export type Connection = {
-  /** From 1 in the order of accepting, those counted that were closed at once. */
+  /** From 1 in the order of accepting. */
   readonly number: number;
   readonly socket: Socket;
   /** The peer's. */
@@ -29,8 +27,6 @@ export type Connection = {
   requestsCount: number;
   /** Null while a request is being answered. */
   idleSinceMs: number | null;
-  /** Null while the client need not read. */
-  blockedSinceMs: number | null;
   readonly beginRequest: () => void;
   readonly endRequest: () => void;
   /** Closes it with an error for the client. `why`: the reason of `gone`. */
@@ -41,9 +37,8 @@ export type Connection = {
 
 /** The open connections of a server. */
 export type Connections = {
-  /** Registers an accepted connection, or closes it, since there are too many. */
+  /** Registers an accepted connection; of too many it closes one, which may be the new one. */
   readonly accept: (socket: Socket) => void;
-  /** With those that were closed at once. */
   readonly acceptedCount: () => number;
   readonly find: (socket: Socket) => Connection | undefined;
   readonly list: () => readonly Connection[];
@@ -56,22 +51,13 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
   const open = new Map<Socket, Connection>();
   let acceptedCount = 0;
 
-  function makeRoom(address: string): boolean {
-    if (open.size < limits.connectionsCount) return true;
-    const closed = chooseToClose([...open.values()], address, clock.nowMs(), limits.addressCount);
-    if (closed === null) return false;
-    open.delete(closed.socket);
-    closed.close('there are too many connections');
-    return true;
-  }
-
   function accept(socket: Socket): void {
     // Without a listener an error would end the process.
     socket.on('error', () => {});
     acceptedCount++;
-    if (!makeRoom(readAddress(socket))) return void socket.destroy();
     socket.once('close', () => open.delete(socket));
     open.set(socket, openConnection(socket, acceptedCount, clock, limits.idleMs));
+    if (open.size > limits.connectionsCount) chooseToClose([...open.values()])?.close('there are too many connections');
   }
 
   return {
@@ -85,31 +71,15 @@ export function openConnections(clock: Clock, limits: ConnectionLimits): Connect
   };
 }
 
-/** A client that has read nothing for this long may lose its connection to another one. */
-const BLOCKED_MS = 1_000;
-
-type Since = Pick<Connection, 'idleSinceMs' | 'blockedSinceMs'>;
-
 /**
- * Which connection makes room for one more of `address`: the one idle longest, else the one blocked longest;
- * of the address that has most, if those are `addressCount` or more, which otherwise loses its newest to
- * another address. Null: the new one is closed. `open`: oldest first.
+ * Of too many, `open`, the new one last: the one idle longest before it, else the newest of the address that
+ * has most.
  */
-export function chooseToClose<One extends Since & Pick<Connection, 'address'>>(
-  open: readonly One[],
-  address: string,
-  nowMs: number,
-  addressCount: number,
-): One | null {
-  const groups = [...Map.groupBy(open, (each) => each.address).values()];
-  const [largest = []] = groups.toSorted((one, other) => other.length - one.length);
-  const isCrowd = largest.length >= addressCount;
-  const findLongest = (key: keyof Since, untilMs: number) =>
-    (isCrowd ? largest : open)
-      .filter((each) => (each[key] ?? Number.POSITIVE_INFINITY) <= untilMs)
-      .toSorted((one, other) => Number(one[key]) - Number(other[key]))[0];
-  const newest = isCrowd && largest[0]?.address !== address ? largest.at(-1) : null;
-  return findLongest('idleSinceMs', nowMs) ?? findLongest('blockedSinceMs', nowMs - BLOCKED_MS) ?? newest ?? null;
+function chooseToClose(open: readonly Connection[]): Connection | undefined {
+  const idle = open.slice(0, -1).filter(({ idleSinceMs }) => idleSinceMs !== null);
+  const [idleLongest] = idle.toSorted((one, other) => Number(one.idleSinceMs) - Number(other.idleSinceMs));
+  const groups = [...Map.groupBy(open.toReversed(), ({ address }) => address).values()];
+  return idleLongest ?? groups.toSorted((one, other) => other.length - one.length)[0]?.[0];
 }
 
 /** The peer's; an IPv4 one without `::ffff:`. */
@@ -149,7 +119,6 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
     scraperAgent: null,
     requestsCount: 0,
     idleSinceMs: clock.nowMs(),
-    blockedSinceMs: null,
     beginRequest() {
       connection.requestsCount++;
       connection.idleSinceMs = null;

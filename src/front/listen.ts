@@ -70,7 +70,6 @@ export type ServerLimits = ConnectionLimits & {
 
 export const SERVER_LIMITS: ServerLimits = {
   connectionsCount: 64,
-  addressCount: 16,
   headersBytes: 16 * 1024,
   requestMs: 10_000,
   requestCheckMs: 1_000,

@@ -172,7 +172,6 @@ async function untilAcknowledged(
   };
   // Before the listeners that end our side too.
   socket.prependOnceListener('end', onEnd);
-  connection.blockedSinceMs = clock.nowMs();
   for (
     let pollMs = ACKNOWLEDGED_POLL_MS.first;
     hasTaken === null;
@@ -186,7 +185,6 @@ async function untilAcknowledged(
     else await new Promise<void>((resolve) => clock.after(pollMs, resolve));
   }
   socket.off('end', onEnd);
-  connection.blockedSinceMs = null;
   return hasTaken;
 }
 
@@ -196,13 +194,11 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
   let leftMs = takeMs;
   async function wait(begin: (done: (error?: Error | null) => void) => void): Promise<void> {
     const beganAtMs = clock.nowMs();
-    connection.blockedSinceMs = beganAtMs;
     const why = await waitWithin<string | null>(
       { timeoutMs: leftMs, signal: gone, clock },
       () => (gone.aborted ? String(gone.reason) : 'the client was too slow'),
       (end) => begin((error) => end(error ? String(error) : null)),
     );
-    connection.blockedSinceMs = null;
     leftMs -= clock.nowMs() - beganAtMs;
     if (why !== null) return Promise.reject(why);
   }

@@ -24,9 +24,9 @@ export type RoutesParts = Pick<PagesParts, 'clock' | 'log'> & {
 };
 
 /** One Prometheus scrapes every page, many at once. */
-const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512, addressCount: 256 };
-/** A pod gives up after 2 s; hundreds may end at once, by one connection each: who has more makes room. */
-const POD_LIMITS = { ...SERVE_LIMITS, addressCount: 2, waitingCount: 1, requestMs: 2_500, idleMs: 10_000 };
+const SERVE_LIMITS = { ...SERVER_LIMITS, connectionsCount: 512 };
+/** A pod gives up after 2 s; hundreds may end at once, by one connection each. */
+const POD_LIMITS = { ...SERVE_LIMITS, waitingCount: 1, requestMs: 2_500, idleMs: 10_000 };
 const REASON_LOGGED_EVERY_MS = 60_000;
 
 /** What a pod may ask: what is done, and what is answered then. */

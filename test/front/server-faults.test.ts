@@ -393,33 +393,20 @@ test('where all 64 connections wait for answers, the new one is closed', async (
   await assertAnswers(server);
 });
 
-for (const [what, addresses] of [
-  ['of one address', ['127.0.0.2']],
-  ['of as many addresses', Array.from({ length: 64 }, (_, index) => `127.0.1.${index + 1}`)],
-  ['of its own address', ['127.0.0.1']],
-] as const) {
-  test(`64 clients ${what} that do not read cannot lock a scraper out`, async () => {
-    const clock = new VirtualClock();
-    await using server = await openFrontServer((_, count) => (count < 64 ? endless() : answerOf(['a 1\n'])), { clock });
-    const clients: RawClient[] = [];
-    for (let count = 0; count < 64; count++) {
-      const client = await server.dial('', { localAddress: addresses[count % addresses.length] ?? '' });
-      client.socket.pause();
-      client.send(scrapeHead().repeat(3));
-      clients.push(client);
-    }
-    await server.requestedCount(64);
-    // The kernel's buffers are full after a moment, and 1 s later the client is known to be blocked.
-    for (let tries = 1; server.served.length < 3; tries++) {
-      assert.ok(tries < 15, 'before their 30 s are over');
-      clock.advance(1_000);
-      const scraper = await server.dial(scrapeHead());
-      await Promise.race([scraper.readAnswer().catch(() => {}), scraper.closed]);
-      for (let pass = 0; pass < 10; pass++) await new Promise((resolve) => setImmediate(resolve));
-    }
-    for (const { socket } of clients) socket.destroy();
-  });
-}
+test('64 clients of one address that do not read cannot lock a scraper out', async () => {
+  await using server = await openFrontServer((_, count) => (count < 64 ? endless() : answerOf(['a 1\n'])));
+  const clients: RawClient[] = [];
+  for (let count = 0; count < 64; count++) {
+    const client = await server.dial('', { localAddress: '127.0.0.2' });
+    client.socket.pause();
+    client.send(scrapeHead().repeat(3));
+    clients.push(client);
+  }
+  await server.requestedCount(64);
+  const scraper = await server.dial(scrapeHead());
+  assert.equal((await scraper.readAnswer()).status, 200);
+  for (const { socket } of clients) socket.destroy();
+});
 
 const METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT', 'get', 'G', '', 'PRI', 'GET GET', '\u0000'];
 const TARGETS = [

@@ -36,12 +36,11 @@ export type PushSourceParts = SourceParts & {
 export const PUSH_MAX_BYTES = 8 * 1024 * 1024;
 /** Of all bodies that are being taken in: a large one leaves room for others. */
 const PUSHES_MAX_BYTES = PUSH_MAX_BYTES + 4 * 1024 * 1024;
-/** All clients have the same address, and none is a stranger. */
+/** No client is a stranger. */
 const LIMITS = {
   ...SERVER_LIMITS,
   // As many as the kernel holds back: workers that end together push at once, and what is closed is lost.
   connectionsCount: 512,
-  addressCount: Number.POSITIVE_INFINITY,
   // A JVM with a tenth of a processor took more than 10 s between connecting and its body.
   requestMs: 300_000,
   waitingCount: Number.POSITIVE_INFINITY,
