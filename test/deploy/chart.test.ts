@@ -163,10 +163,12 @@ describe('deploy/chart', { skip }, () => {
     assert.equal(kyverno.length, 2);
   });
 
-  test('quantities stay what they are: not rounded, and strings for CEL as well', () => {
-    const values = ['resources.requests.cpu=0.5', 'resources.limits.cpu=1', 'resources.limits.memory=134217728'];
+  test('quantities stay what they are: not rounded, and strings for CEL as well; BestEffort takes neither CPU nor memory', () => {
+    const limits = ['resources.limits.cpu=1', 'resources.limits.memory=134217728'];
+    const values = ['resources.requests.cpu=0.5', 'resources.requests.ephemeral-storage=1Mi', ...limits];
     const { stdout } = template([IMAGE, ...values], { only: ['policy', 'jobs-policy'] });
-    const line = /limits: \{'cpu': '1', 'memory': '134217728'\},\n +requests: \{'cpu': '0\.5', 'memory': '64Mi'\}/g;
+    const line =
+      /isBestEffort \? \S+resources\{requests: \{'ephemeral-storage': '1Mi'\}\}[^?]*\?[^?]*: \S+resources\{\s+limits: \{'cpu': '1', 'memory': '134217728'\},\s+requests: \{'cpu': '0\.5', 'ephemeral-storage': '1Mi', 'memory': '64Mi'\}/g;
     assert.equal(stdout.match(line)?.length, 2, stdout);
   });
 

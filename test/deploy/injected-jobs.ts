@@ -84,15 +84,10 @@ export function readJobGolden(name: (typeof JOBS_GOLDEN)[number]): Pod {
   return parse(readFileSync(join(FIXTURES, 'injected', 'jobs', `${name}.yaml`), 'utf8'));
 }
 
-/** The container lastscrape. @throws unless it is there once, as the last native sidecar. */
-export function findSidecar({ spec }: Pod): Container {
-  const { containers, initContainers = [] } = spec;
-  const names = [...containers, ...initContainers].map(({ name }) => name);
-  const last = initContainers.findLast((each) => each['restartPolicy'] === 'Always');
-  if (last?.name !== 'lastscrape' || names.filter((name) => name === 'lastscrape').length !== 1) {
-    throw new Error(
-      `Cannot find lastscrape in the pod: its containers are ${names.join(', ')}; must be there once, as the last native sidecar`,
-    );
-  }
-  return last;
+/** The container lastscrape. @throws unless it is there once */
+export function findSidecar({ spec: { containers, initContainers = [] } }: Pod): Container {
+  const [found, again] = [...containers, ...initContainers].filter(({ name }) => name === 'lastscrape');
+  if (found === undefined || again !== undefined)
+    throw new Error('Cannot find lastscrape in the pod: must be there once');
+  return found;
 }

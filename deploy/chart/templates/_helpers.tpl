@@ -81,7 +81,7 @@ terminationMessagePolicy: FallbackToLogsOnError
 {{ include "lastscrape.security" . }}
 {{- end }}
 
-{{/* Variables of a policy: the resources. In a Guaranteed pod requests equal limits, so that it stays one. */}}
+{{/* Variables of a policy: the resources. In a Guaranteed pod requests equal limits, in a BestEffort pod there are none of CPU and memory: each stays what it is. */}}
 {{- define "lastscrape.resourceVariables" -}}
 {{- include "lastscrape.checkResources" . -}}
 - name: isGuaranteed
@@ -89,6 +89,11 @@ terminationMessagePolicy: FallbackToLogsOnError
     (object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ['cpu', 'memory'].all(name,
     c.?resources.?limits[?name].hasValue()
     && quantity(c.?resources.?requests[?name].orValue(c.resources.limits[name])).compareTo(quantity(c.resources.limits[name])) == 0))
+# A quota may be for all other pods, and a node without room takes this one.
+- name: isBestEffort
+  expression: >-
+    (object.spec.containers + object.spec.?initContainers.orValue([])).all(c, ['requests', 'limits'].all(kind,
+    ['cpu', 'memory'].all(name, quantity(c.?resources[?kind][?name].orValue('0')).compareTo(quantity('0')) == 0)))
 {{- end }}
 {{/* The same: the user, and the container's fixed fields as CEL with it. Arguments of those: type, root. */}}
 {{- define "lastscrape.userVariables" -}}
@@ -110,13 +115,15 @@ terminationMessagePolicy: FallbackToLogsOnError
 {{- $type := printf "%s.resources" .type -}}
 {{- $guaranteed := .root.Values.resources.guaranteed -}}
 {{- $other := omit .root.Values.resources "guaranteed" -}}
+{{- $bestEffort := dict -}}
+{{- range $kind, $quantities := $other }}{{ $_ := set $bestEffort $kind (omit ($quantities | default dict) "cpu" "memory") }}{{ end -}}
 {{- $cel := dict -}}
-{{- range $name, $value := dict "guaranteed" (dict "requests" $guaranteed "limits" $guaranteed) "other" $other -}}
+{{- range $name, $value := dict "guaranteed" (dict "requests" $guaranteed "limits" $guaranteed) "bestEffort" $bestEffort "other" $other -}}
   {{- $yaml := include "lastscrape.resources" $value | fromYaml -}}
   {{- $_ := set $cel $name (include "lastscrape.cel" (dict "type" $type "value" ($yaml.resources | default dict))) -}}
 {{- end -}}
-resources: variables.isGuaranteed
-? {{ $cel.guaranteed }}
+resources: variables.isBestEffort ? {{ $cel.bestEffort }}
+: variables.isGuaranteed ? {{ $cel.guaranteed }}
 : {{ $cel.other }}
 {{- end }}
 
@@ -303,15 +310,15 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     (variables.template.spec.containers + variables.native).map(c, c.?ports.orValue(dyn([])).filter(p,
     p.?name.orValue('') in ['metrics', 'http-metrics'] && p.?protocol.orValue('TCP') == 'TCP')).filter(each, each.size() > 0)
+- name: ownUrl
+  expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
 - name: portText
   expression: variables.annotations[?'prometheus.io/port'].orValue('')
 - name: port
   expression: >-
-    variables.pushPort != 0 || variables.annotations[?'prometheus.io/scheme'].orValue('http') != 'http' ? ''
+    variables.pushPort != 0 || variables.ownUrl != '' || variables.annotations[?'prometheus.io/scheme'].orValue('http') != 'http' ? ''
     : {{ include "lastscrape.isPort" "variables.portText" }} ? string(int(variables.portText))
     : variables.namedPorts.size() == 0 ? '' : string(variables.namedPorts[0][0].containerPort)
-- name: ownUrl
-  expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
 - name: frontText
   expression: variables.annotations[?'lastscrape.dev/front'].orValue('').trim()
 - name: front
