@@ -8,10 +8,12 @@ import { playReads } from '../decide/serve/reads-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
 import { playPace } from '../front/locust/pace-transcript.ts';
+import { playFront } from '../front/story.ts';
 import { listGoldens, type Play } from '../support/goldens.ts';
 
 const FOLDERS: Readonly<Record<string, Play>> = {
   transcripts: playTranscript,
+  'transcripts/front': playFront,
   'transcripts/kept': playKept,
   'transcripts/keeper': playKeeper,
   'transcripts/locust': playPace,

@@ -5,7 +5,8 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readPageType } from '../../../src/exposition/format.ts';
-import type { openRoutes } from '../../../src/front/server.ts';
+import type { FrontAnswer } from '../../../src/front/answers.ts';
+import { openRoutes, type openServer, settleConnections } from '../../../src/front/server.ts';
 import { type Page, readPageBytes } from './page.ts';
 import type { Random, World } from './world.ts';
 
@@ -137,12 +138,47 @@ function buildRequest(socket: VirtualSocket, method: string, url: string, header
 /** Main's last word: a call of /-/snapshot. */
 export function callSnapshot(world: World, { serving }: Port): void {
   if (serving === null) return;
+  const call = { method: 'POST', path: '/-/snapshot', headers: {} };
+  sendRequest(world, serving, call, (status) => world.tell(() => `the snapshot: ${status}`));
+}
+
+/** One request from loopback, over a connection of its own. @returns the connection */
+export function sendRequest(
+  world: World,
+  serving: Serving,
+  { method, path, headers }: { method: string; path: string; headers: Readonly<Record<string, string>> },
+  onWhole: OnWhole,
+): VirtualSocket {
   const socket = new VirtualSocket('127.0.0.1');
-  const response = new VirtualResponse(world, socket, false, (status) => world.tell(() => `the snapshot: ${status}`));
+  const response = new VirtualResponse(world, socket, false, onWhole);
   world.deliver(() => {
     serving.connections.accept(socket as unknown as Socket);
-    serving.onRequest(buildRequest(socket, 'POST', '/-/snapshot', {}), response as unknown as ServerResponse);
+    serving.onRequest(buildRequest(socket, method, path, headers), response as unknown as ServerResponse);
   });
+  return socket;
+}
+
+/** What listens on a virtual port, for a front. */
+export function listenOn(port: Port): typeof openServer<FrontAnswer> {
+  return async (at, parts) => {
+    const serving = openRoutes(parts);
+    port.serving = serving;
+    return {
+      kind: 'listening',
+      server: {
+        port: at.port,
+        get inFlightCount() {
+          return serving.inFlightCount();
+        },
+        settle: () => settleConnections(serving.connections),
+        retire() {
+          port.serving = null;
+          serving.connections.closeAll('the front closes');
+        },
+        close: async () => {},
+      },
+    };
+  };
 }
 
 /** The server's side of a connection. */

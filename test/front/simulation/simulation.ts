@@ -10,7 +10,6 @@ import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import type { State } from '../../../src/decide/state.ts';
 import { openFront } from '../../../src/front/front.ts';
 import { openKeptExporter } from '../../../src/front/kept-source.ts';
-import { openRoutes, settleConnections } from '../../../src/front/server.ts';
 import type { Condition, ConditionKind } from '../../../src/observe/condition-kind.ts';
 import { metricKind } from '../../../src/observe/metric.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
@@ -22,7 +21,7 @@ import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
 import { readPieces } from '../../support/pieces.ts';
 import { type Page, readPageBytes, showPage } from './page.ts';
 import { isBySignal, type Scenario } from './scenario.ts';
-import { callSnapshot, type Port, type Scrape, startScraper } from './scraper.ts';
+import { callSnapshot, listenOn, type Port, type Scrape, startScraper } from './scraper.ts';
 import { openSource, type SourceRead, type Whole } from './source.ts';
 import { openRandom, START_SECONDS, World } from './world.ts';
 
@@ -153,25 +152,7 @@ async function open(world: World, scenario: Scenario, exchange: Exchange) {
       log: ({ id }) => world.tell(() => id),
       openExchange: () => exchange,
     },
-    async (at, parts) => {
-      const serving = openRoutes(parts);
-      port.serving = serving;
-      return {
-        kind: 'listening',
-        server: {
-          port: at.port,
-          get inFlightCount() {
-            return serving.inFlightCount();
-          },
-          settle: () => settleConnections(serving.connections),
-          retire() {
-            port.serving = null;
-            serving.connections.closeAll('the front closes');
-          },
-          close: async () => {},
-        },
-      };
-    },
+    listenOn(port),
   );
   if (opened.kind === 'failed') throw new Error(opened.problem);
   return { front: opened.front, exporter: null, port };
