@@ -58,13 +58,32 @@ export function playTranscript(text: string): string {
       out.push(line);
     } else if (line.startsWith('>')) {
       player ??= new Player(settings);
-      out.push(line, ...player.play(line.slice(1).trim()).map((decided) => `    ${decided}`));
+      const on = player;
+      out.push(
+        line,
+        ...new Set(
+          listScrapes(line.slice(1).trim())
+            .flatMap((each) => on.play(each))
+            .map((decided) => `    ${decided}`),
+        ),
+      );
     } else if (line.trim() === '' || line.startsWith('#')) {
       out.push(line.trim());
     }
     // Anything else is output of the last time.
   }
   return out.join('\n');
+}
+
+/** Of `1s scrape=10.0.0.1..64` one from each of these addresses, 50 ms apart. */
+function listScrapes(line: string): readonly string[] {
+  const [, start, head, first, last, rest] = /^([\d.]+)s (scrape=[\d.]+\.)(\d+)\.\.(\d+)(.*)$/.exec(line) ?? [];
+  if (start === undefined) return [line];
+  const count = Number(last) - Number(first) + 1;
+  return Array.from(
+    { length: count },
+    (_, index) => `${(Number(start) + index * 0.05).toFixed(2)}s ${head}${Number(first) + index}${rest}`,
+  );
 }
 
 const SELF = { pid: 1, kill: () => {}, pod: CONTEXT.pod };
