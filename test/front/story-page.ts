@@ -5,7 +5,7 @@ import { readPageType } from '../../src/exposition/format.ts';
 import { openReadableCheck } from '../../src/exposition/readable.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { readPieces } from '../support/pieces.ts';
-import { readPageBytes } from './simulation/page.ts';
+import { readPageBytes, TYPES, writeFamily } from './simulation/page.ts';
 
 /**
  * `countedCounts`: answers that counted when it was asked for, and before it counted itself. `scrape`: as it was
@@ -33,17 +33,21 @@ export function describePage(contentType: string, bytes: Buffer, { atMs, counted
     scrapes_total: (value) => least <= value && value <= most,
   };
   const names = [...own.keys()].map((name) => name.slice('lastscrape_'.length)).filter((name) => !name.includes('{'));
-  const unusual = [...new Set([...Object.keys(isUsual), ...names])].flatMap((name) => {
+  const values = [...new Set([...Object.keys(isUsual), ...names])].flatMap((name) => {
     const value = own.get(`lastscrape_${name}`);
     if (value !== undefined && isUsual[name]?.(value)) return [];
     return `${name} ${value ?? 'missing'}`;
   });
+  const unusual = [...(contentType === TYPES[format] ? [] : [`type ${contentType}`]), ...values];
   const kind = `${describeServed(scrape, own)}${why === null ? '' : ' unreadable'}${format === 'text' ? '' : ` ${format}`}`;
   return `200 ${kind}${unusual.length === 0 ? '' : ` (${unusual.join(', ')})`}: ${showPage()}`;
 
   function showPage(): string {
-    if (format === 'text') return joinLines(bytes.toString().replace(/# HELP lastscrape_[\s\S]*$/, ''));
+    if (format !== 'protobuf')
+      return joinLines(bytes.toString().replace(/# HELP lastscrape_[\s\S]*?(?=# EOF\n$|$)/, ''));
     const others = [...page].filter(([name]) => !own.has(name));
+    const written = others.map(([name, value]) => writeFamily(format, name, value)).join('');
+    if (!bytes.toString('latin1').startsWith(written)) throw new Error('Bug: not the bytes of the source');
     return others.map(([name, value]) => `${name} ${value}`).join('; ');
   }
 }
