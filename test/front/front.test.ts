@@ -19,6 +19,7 @@ import {
   openWorld,
   POLL_MS,
   readNewest,
+  takeSnapshot,
   turn,
   type World,
   withoutOwn,
@@ -206,3 +207,27 @@ test('a port of pushes that is taken is a problem of its own', async (t) => {
   const opened = await openPushFront(source.url.port, clock);
   assert.deepEqual(opened.kind === 'failed' && opened.variable, 'LASTSCRAPE_METRICS_URL');
 });
+
+for (const livingCount of [1, 0]) {
+  test(`of pages of calls the newest four are owed, as they were, where ${livingCount} lived`, async (t) => {
+    const world = await openWorld(t, { body: 'extracted 1\n' });
+    const { front, source, post } = world;
+    let scrapers = NO_SCRAPERS;
+    if (livingCount > 0) {
+      await scrape(front.port);
+      scrapers = addScrape(scrapers, (await takeScrape(world)).scrape);
+    }
+    front.tell(LIVING, scrapers);
+    for (let start = 1; start <= 6; start++) {
+      source.answer = reply(`extracted 1\nprocess_start_time_seconds ${start}\n`);
+      await post();
+    }
+    for (const rows of [1, 2]) {
+      source.answer = reply(`loaded ${rows}\nprocess_start_time_seconds 7\n`);
+      await takeSnapshot(world);
+    }
+    const { hasOwedPage, lostCallsCount } = front.observe();
+    assert.deepEqual({ hasOwedPage, lostCallsCount }, { hasOwedPage: true, lostCallsCount: 2 });
+    assert.match(await world.page(), /^extracted 1\nprocess.* 3\n$/);
+  });
+}

@@ -10,6 +10,7 @@ type Answer = {
   readonly status: number;
   readonly hasLength: boolean;
   readonly end: 'whole' | 'cut' | 'stalls';
+  readonly tookMs: number;
   /** By what is asked for. */
   readonly write: (acceptName: string) => { readonly type: string; readonly bytes: Buffer };
 };
@@ -66,7 +67,9 @@ export function openStorySource(world: World, accepts: Readonly<Record<string, s
     open.set(number, { reply, drop });
     tell(`request ${number}${accept === TEXT_ACCEPT ? '' : ` for ${name}`}`);
     const behaviour = once.shift() ?? always.get(name) ?? always.get('') ?? 'hangs';
-    world.deliver(() => open.has(number) && reply(behaviour));
+    const answer = () => open.has(number) && reply(behaviour);
+    if (typeof behaviour === 'string' || behaviour.tookMs === 0) world.deliver(answer);
+    else world.outside(world.nowMs() + behaviour.tookMs, answer);
   }
 
   return {
@@ -113,6 +116,7 @@ function readBehaviour(text: string) {
   const answer: Answer = {
     status: Number(takeAfter('HTTP ') ?? 200),
     hasLength: !take('no length'),
+    tookMs: Number(takeAfter('after ')?.replace('s', '') ?? 0) * 1_000,
     end: take('cut') ? 'cut' : take('stalls') ? 'stalls' : 'whole',
     write: (name) =>
       format === undefined ? { type: TYPES[type as Format] ?? type, bytes: Buffer.from(lines) } : writePage(name),

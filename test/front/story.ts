@@ -1,11 +1,17 @@
 // Plays a story of the front: the real front between a source and its scrapers, in virtual time. What the lines
 // mean: fixtures/transcripts/front/README.md.
 
+import type { Clock } from '../../src/base/waits.ts';
+import type { LogEntry } from '../../src/decide/messages.ts';
 import type { FrontObservation } from '../../src/decide/model.ts';
+import { REST_FACTORS } from '../../src/decide/serve/budget.ts';
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
+import type { ObservationNeed } from '../../src/decide/serve/reads.ts';
 import { addRequest, addScrape, NO_SCRAPERS, type ServedScrape } from '../../src/decide/serve/scrapers.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
+import { openKeptExporter } from '../../src/front/kept-source.ts';
+import { openExporterReads } from '../../src/observe/reads.ts';
 import { ACCEPTS } from './simulation/page.ts';
 import { listenOn, type Port, sendRequest } from './simulation/scraper.ts';
 import { World } from './simulation/world.ts';
@@ -65,21 +71,28 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
   const counted = new Map<number, ServedScrape>();
   const heard = new Set<number>();
 
-  async function open(): Promise<Front> {
+  async function open(): Promise<Reader> {
+    const toUnixSeconds = (atMs: number) => clockSetSeconds + atMs / 1_000;
+    const parts = {
+      url: new URL('http://localhost:8000/metrics'),
+      metricNames: names,
+      selectors: readList(settings.get('judge')).map((name) => ({ name, labels: [] })),
+      pollMs: Number(settings.get('poll')?.replace('s', '') ?? 1) * 1_000,
+      // Timers to the millisecond, unlike those of Node.
+      clock: { nowMs: world.nowMs, after: (ms, callback) => world.outside(world.nowMs() + ms, callback) } as Clock,
+      log: ({ id, fields }: LogEntry) => tell(`log ${id} ${JSON.stringify(fields)}`),
+    };
+    const openExchange = () => source.exchange;
+    if (settings.get('front') === 'none') {
+      const findMoment = () => ({ atMs: world.nowMs(), seconds: toUnixSeconds(world.nowMs()) });
+      const kept = openKeptExporter(parts, { findMoment, ...parts }, { open: openExchange });
+      const { observe, takeView, close } = openExporterReads(kept, { restFactor: REST_FACTORS.usual, ...parts });
+      takeView(view);
+      const noFront = { takeEvent: () => null, onEvent: () => () => {}, retire: close };
+      return { ...noFront, readExporter: observe, observe: () => kept.observe(0), tell: takeView, newest: kept.newest };
+    }
     const opened = await openFront(
-      {
-        at: { host: null, port: 9_469 },
-        url: new URL('http://localhost:8000/metrics'),
-        metricNames: names,
-        selectors: readList(settings.get('judge')).map((name) => ({ name, labels: [] })),
-        pollMs: Number(settings.get('poll')?.replace('s', '') ?? 1) * 1_000,
-        isPushed: settings.has('push'),
-        // Timers to the millisecond, unlike those of Node.
-        clock: { nowMs: world.nowMs, after: (ms, callback) => world.outside(world.nowMs() + ms, callback) },
-        toUnixSeconds: (atMs) => clockSetSeconds + atMs / 1_000,
-        log: ({ id, fields }) => tell(`log ${id} ${JSON.stringify(fields)}`),
-        openExchange: () => source.exchange,
-      },
+      { at: { host: null, port: 9_469 }, isPushed: settings.has('push'), toUnixSeconds, openExchange, ...parts },
       listenOn(port),
     );
     if (opened.kind === 'failed') throw new Error(opened.problem);
@@ -154,7 +167,8 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
   async function look(how: string): Promise<void> {
     const interrupted = new AbortController();
     if (how === ' without waiting') interrupted.abort('interrupted');
-    const reading = front.readExporter(interrupted.signal, how === ' last' ? 'last' : 'own');
+    const need = how === ' last' || how === ' end' ? how.slice(1) : 'own';
+    const reading = front.readExporter(interrupted.signal, need as ObservationNeed);
     if (how === ' interrupted') interrupted.abort('interrupted');
     const { observation, metric } = await reading;
     tellChanges();
@@ -201,7 +215,9 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
   function tellChanges(now = front.observe()): void {
     const before = seen;
     seen = describe(now);
-    for (const each of seen) if (!before.includes(each)) tell(each, 'by');
+    const changed = seen.filter((each) => !before.includes(each)).join('\n');
+    const isOnePage = /^kept: (.*)\ncalled: \1$/m;
+    for (const each of changed.replace(isOnePage, 'kept as called: $1').split('\n')) if (each !== '') tell(each, 'by');
   }
 
   // As the loop does, a turn later.
@@ -224,14 +240,17 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
   };
 }
 
+/** What reads the source: a front, or without one what is kept for a push. */
+type Reader = Pick<Front, 'readExporter' | 'observe' | 'tell' | 'newest' | 'takeEvent' | 'onEvent' | 'retire'>;
+
 /** What an observation says of the front. */
 function describe(front: FrontObservation): readonly string[] {
   const { answeredAtMs, thresholds = [], calledAtMs, unreadWhy, hasOwedPage, lostCallsCount } = front;
   const judged = thresholds.map((each) => (each.kind === 'value' ? each.value : each.kind));
   return [
     ...(answeredAtMs === null ? [] : [`kept: the page of ${answeredAtMs / 1_000}s`]),
-    `judged: ${judged.join(', ')}`,
     `called: ${calledAtMs === undefined ? 'no page' : `the page of ${calledAtMs / 1_000}s`}`,
+    `judged: ${judged.join(', ')}`,
     `failed: ${unreadWhy ?? 'nothing'}`,
     `owed: ${hasOwedPage ? 'a page' : 'nothing'}`,
     `lost: ${lostCallsCount ?? 0} pages`,

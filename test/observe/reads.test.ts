@@ -2,13 +2,11 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { REST_FACTORS } from '../../src/decide/serve/budget.ts';
 import { TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
 import { READ_TIMEOUT_MS } from '../../src/decide/serve/reads.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from '../../src/front/sources/source.ts';
-import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
-import { openExporterReads, openReads, type Reads, type ReadsParts, type ScrapeRead } from '../../src/observe/reads.ts';
+import { openReads, type Reads, type ReadsParts, type ScrapeRead } from '../../src/observe/reads.ts';
 import { type Body, type OpenBody, openBody } from '../../src/snapshot/body.ts';
 import { readPieces } from '../support/pieces.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -330,85 +328,4 @@ test('observe() waits for the read that is under way where a condition is a metr
   await source.asked[0]?.end();
   assert.deepEqual(seen, ['late', 'in time']);
   await reads.close();
-});
-
-const ANSWERED: ExporterReading = {
-  ...NOT_READ,
-  observation: { kind: 'answered', scrapes: null, totals: { requests: null, failures: null, users: null } },
-};
-
-const close = async () => {};
-/** A read without a front: how it begins decides nothing. */
-const begin = (ended: Promise<ExporterReading>) => ({ begun: Promise.resolve({ kind: 'answered' } as const), ended });
-
-/** Observes every second; the times of the observations that read a page, which takes 50 ms. */
-async function observe(
-  count: number,
-  { endsAtMs = Number.POSITIVE_INFINITY, freshAtMs = -1, reading = ANSWERED } = {},
-) {
-  const clock = new VirtualClock();
-  const read = () => begin(new Promise((resolve) => clock.after(50, () => resolve(reading))));
-  const reads = openExporterReads({ read, close }, { clock, pollMs: 1_000, restFactor: REST_FACTORS.usual });
-  const atMs: number[] = [];
-  for (let nowMs = 0; nowMs < count * 1_000; nowMs += 1_000) {
-    if (nowMs === endsAtMs) reads.takeView({ main: 'ending', wasAlive: true, endedAtMs: null });
-    const shown = await clock.run(reads.observe(NEVER, nowMs === freshAtMs ? 'last' : 'own'));
-    if (shown !== NOT_READ) atMs.push(nowMs);
-    await clock.run(new Promise<void>((resolve) => clock.after(nowMs + 1_000 - clock.nowMs(), () => resolve())));
-  }
-  assert.equal(clock.timerCount, 0, 'nothing is read between two observations');
-  return atMs;
-}
-
-test('without a front observe() reads for 1 % of the time while main lives, and at each look from its end on', async () => {
-  assert.deepEqual(await observe(20, { endsAtMs: 17_000 }), [0, 6_000, 12_000, 17_000, 18_000, 19_000]);
-});
-
-test('without a front observe() reads at once what must be newest, which the next read counts', async () => {
-  assert.deepEqual(await observe(14, { freshAtMs: 3_000 }), [0, 3_000, 9_000]);
-});
-
-test('without a front observe() asks one that fails less often', async () => {
-  assert.deepEqual(await observe(12, { reading: makeFailedReading('HTTP 500', true) }), [0, 6_000]);
-});
-
-test('without a front observe() reads again after an observation of the end of main, just as a read became due', async () => {
-  const clock = new VirtualClock();
-  const read = () => begin(new Promise((resolve) => clock.after(10, () => resolve(ANSWERED))));
-  const reads = openExporterReads({ read, close }, { clock, pollMs: 1_000, restFactor: REST_FACTORS.usual });
-  const observe = (need?: 'last') => clock.run(reads.observe(NEVER, need));
-  assert.equal(await observe(), ANSWERED);
-  clock.advance(999);
-  assert.equal(await observe(), NOT_READ);
-  clock.advance(1);
-  assert.equal(await observe('last'), ANSWERED);
-  clock.advance(1_000);
-  assert.equal(await observe(), ANSWERED);
-});
-
-test("without a front a read ends with its observation, and one of main's end reads at once", async () => {
-  const clock = new VirtualClock();
-  const signals: AbortSignal[] = [];
-  const read = (signal: AbortSignal) => {
-    signals.push(signal);
-    const ended = new Promise<ExporterReading>((resolve) =>
-      signal.addEventListener('abort', () => resolve(makeFailedReading(String(signal.reason), true))),
-    );
-    return begin(ended);
-  };
-  const reads = openExporterReads({ read, close }, { clock, pollMs: 1_000, restFactor: REST_FACTORS.usual });
-  const limit = new AbortController();
-  const observed = reads.observe(limit.signal);
-  clock.advance(50);
-  limit.abort('the time is up');
-  const why = (await observed).observation;
-  assert.deepEqual(why, { kind: 'failed', why: 'the time is up', mayCount: true });
-  assert.equal(await reads.observe(NEVER), NOT_READ);
-  void reads.observe(NEVER, 'end');
-  assert.deepEqual(
-    signals.map(({ aborted }) => aborted),
-    [true, false],
-  );
-  await reads.close();
-  assert.deepEqual([signals[1]?.reason, clock.timerCount], ['closed', 0]);
 });
