@@ -4,16 +4,14 @@
 import type { Clock } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { FrontObservation } from '../../src/decide/model.ts';
-import { REST_FACTORS } from '../../src/decide/serve/budget.ts';
 import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
 import type { ObservationNeed } from '../../src/decide/serve/reads.ts';
 import { addRequest, addScrape, NO_SCRAPERS, type ServedScrape } from '../../src/decide/serve/scrapers.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';
 import { type Front, openFront } from '../../src/front/front.ts';
-import { openKeptExporter } from '../../src/front/kept-source.ts';
-import { openExporterReads } from '../../src/observe/reads.ts';
 import { ACCEPTS } from './simulation/page.ts';
 import { listenOn, type Port, sendRequest } from './simulation/scraper.ts';
+import { openAlone } from './simulation/simulation.ts';
 import { World } from './simulation/world.ts';
 import { describePage, describePush } from './story-page.ts';
 import { openStorySource } from './story-source.ts';
@@ -82,17 +80,21 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
       clock: { nowMs: world.nowMs, after: (ms, callback) => world.outside(world.nowMs() + ms, callback) } as Clock,
       log: ({ id, fields }: LogEntry) => tell(`log ${id} ${JSON.stringify(fields)}`),
     };
-    const openExchange = () => source.exchange;
     if (settings.get('front') === 'none') {
       const findMoment = () => ({ atMs: world.nowMs(), seconds: toUnixSeconds(world.nowMs()) });
-      const kept = openKeptExporter(parts, { findMoment, ...parts }, { open: openExchange });
-      const { observe, takeView, close } = openExporterReads(kept, { restFactor: REST_FACTORS.usual, ...parts });
+      const { observe, observeKept, takeView, newest, close } = openAlone({ findMoment, ...parts }, source.exchange);
       takeView(view);
       const noFront = { takeEvent: () => null, onEvent: () => () => {}, retire: close };
-      return { ...noFront, readExporter: observe, observe: () => kept.observe(0), tell: takeView, newest: kept.newest };
+      return { ...noFront, readExporter: observe, observe: observeKept, tell: takeView, newest };
     }
     const opened = await openFront(
-      { at: { host: null, port: 9_469 }, isPushed: settings.has('push'), toUnixSeconds, openExchange, ...parts },
+      {
+        at: { host: null, port: 9_469 },
+        isPushed: settings.has('push'),
+        toUnixSeconds,
+        openExchange: () => source.exchange,
+        ...parts,
+      },
       listenOn(port),
     );
     if (opened.kind === 'failed') throw new Error(opened.problem);

@@ -1,9 +1,10 @@
+// What a story cannot tell of reads (fixtures/transcripts/front): what they leave behind, and a reader that is slow.
+
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
-import { READ_TIMEOUT_MS } from '../../src/decide/serve/reads.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
 import { openReads, type Reads, type ReadsParts, type ScrapeRead } from '../../src/observe/reads.ts';
@@ -142,70 +143,12 @@ test('read() begins a read at once, and hands on what comes of it', async () => 
   assert.equal(await text, 'a 1\n');
   assert.equal(first.why, 'read');
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
+  request(reads, { signal: AbortSignal.abort('gone') });
+  assert.equal(source.asked.length, 1, 'who is gone already begins none');
   const second = request(reads);
   await source.asked[1]?.refuse();
   assert.deepEqual([second.beginning, second.why], [{ kind: 'refused' }, 'read']);
   assert.equal(clock.timerCount, 0);
-});
-
-test('who comes while a read is under way shares the next one, which begins after all of them came', async () => {
-  const { source, clock, reads } = open();
-  const first = request(reads);
-  const others = [request(reads), request(reads)];
-  void reads.observe(NEVER, 'last');
-  await source.asked[0]?.answer();
-  const begun = others.map(({ beginning }) => beginning);
-  assert.deepEqual(begun, [null, null]);
-  await clock.forward(50);
-  await source.asked[0]?.end();
-  assert.deepEqual([first.why, source.asked.length], ['read', 2]);
-  source.asked[1]?.open.push(Buffer.from('a 2\n'));
-  await source.asked[1]?.end();
-  for (const other of others) assert.equal(await readAll(other), 'a 2\n');
-  assert.deepEqual([source.asked.length, clock.timerCount], [2, 0]);
-});
-
-test('each reader of a shared read gives up at its own time, and a read without readers goes on', async () => {
-  const { source, clock, reads } = open();
-  const first = request(reads);
-  const [short, long] = [request(reads, { timeoutMs: 1_000 }), request(reads, { timeoutMs: 3_000 })];
-  await source.asked[0]?.end();
-  assert.equal(first.why, 'read');
-  await source.asked[1]?.answer();
-  source.asked[1]?.open.push(Buffer.from('a 1\n'));
-  const brokenOff = assert.rejects(readAll(short), /^Error: timed out$/);
-  const text = readAll(long);
-  await clock.forward(1_000);
-  await brokenOff;
-  assert.deepEqual([short.why, long.why], ['timed out', null]);
-  assert.equal(source.asked[1]?.signal.aborted, false);
-  await clock.forward(1_999);
-  await source.asked[1]?.end();
-  assert.equal(await text, 'a 1\n');
-  assert.equal(long.why, 'read');
-
-  const [last, waiting] = [request(reads, { timeoutMs: 900 }), request(reads, { timeoutMs: 900 })];
-  await source.asked[2]?.answer();
-  const cut = assert.rejects(readAll(last), /^Error: timed out$/);
-  await clock.forward(900);
-  await cut;
-  assert.deepEqual([waiting.beginning, waiting.why], [{ kind: 'failed', why: 'timed out' }, 'timed out']);
-  await source.asked[2]?.end();
-  assert.equal(source.asked.length, 3, 'the one that waited had no time left');
-  assert.equal(clock.timerCount, 0);
-});
-
-test('a time limit counts from the request, the wait for the read before it included', async () => {
-  const { source, clock, reads } = open();
-  request(reads);
-  await clock.forward(100);
-  const waiting = request(reads, { timeoutMs: 500 });
-  await clock.forward(499);
-  assert.equal(waiting.why, null);
-  await clock.forward(1);
-  assert.deepEqual([waiting.beginning, waiting.why], [{ kind: 'failed', why: 'timed out' }, 'timed out']);
-  await source.asked[0]?.end();
-  assert.equal(source.asked.length, 1, 'nothing waits for another');
 });
 
 test('a read that came whole in time is read to its end at any pace', async () => {
@@ -222,40 +165,6 @@ test('a read that came whole in time is read to its end at any pace', async () =
   controller.abort('gone');
   assert.equal(String(Buffer.from((await reader.next()).value)), 'b 1\n');
   assert.equal((await reader.next()).done, true);
-});
-
-test('a client that leaves does not end its read: without others it has 15 s in all', async () => {
-  const { source, clock, reads } = open();
-  const controllers = [new AbortController(), new AbortController()];
-  const ended = request(reads);
-  const sharing = controllers.map(({ signal }) => request(reads, { signal }));
-  await source.asked[0]?.end();
-  assert.equal(ended.why, 'read');
-  for (const [index, controller] of controllers.entries()) {
-    controller.abort('hung up');
-    await turn();
-    const { beginning, why } = sharing[index] as Seen;
-    assert.deepEqual([beginning, why], [{ kind: 'failed', why: 'hung up' }, 'hung up']);
-  }
-  await clock.forward(READ_TIMEOUT_MS - 1);
-  assert.equal(source.asked[1]?.signal.aborted, false);
-  assert.equal(request(reads, { signal: AbortSignal.abort('gone') }).why, null);
-  await clock.forward(1);
-  assert.equal(source.asked[1]?.signal.reason, 'timed out');
-  assert.equal(source.asked.length, 2, 'who is gone already begins none');
-  const late = request(reads, { timeoutMs: READ_TIMEOUT_MS + 1 });
-  await clock.forward(READ_TIMEOUT_MS + 1);
-  assert.deepEqual([late.why, source.asked[2]?.signal.reason], ['timed out', 'timed out']);
-  assert.equal(clock.timerCount, 0);
-});
-
-test('a read that may be cut is followed by another one, which ends it for who waits', async () => {
-  const { source, reads } = open();
-  const read = reads.read({ timeoutMs: 10_000, signal: NEVER });
-  await source.asked[0]?.end(true);
-  assert.deepEqual([source.asked.length, (await reads.observe(NEVER)) === NOT_READ], [2, true]);
-  await source.asked[1]?.end();
-  assert.deepEqual(await read.ended, { kind: 'answered', body: source.asked[1]?.open.body });
 });
 
 test('a read that may be cut, and was given up, is followed by none', async () => {
@@ -284,19 +193,6 @@ test('close() gives up everybody, waits for the read to end, and closes the sour
   assert.equal(idle.source.isClosed, true);
 });
 
-test('observe() begins the read that is due, and shows what the newest one saw, once', async () => {
-  const { source, clock, reads } = open();
-  assert.equal(await reads.observe(NEVER), NOT_READ);
-  assert.equal(source.asked.length, 1);
-  await clock.forward(10);
-  await source.asked[0]?.refuse();
-  assert.deepEqual([await reads.observe(NEVER), source.asked.length], [NOT_READ, 1]);
-  await clock.forward(1_000);
-  assert.equal(source.asked.length, 2, 'its rest was over in between');
-  await source.asked[1]?.end();
-  assert.equal(clock.timerCount, 0);
-});
-
 test('observe() rests for our own CPU time where that is more than the read took', async () => {
   let cpuMs = 0;
   const { source, clock, reads } = open({ readCpuMs: () => cpuMs });
@@ -312,20 +208,5 @@ test('observe() rests for our own CPU time where that is more than the read took
     await clock.forward(1);
     assert.equal(source.asked.length, length + 1);
   }
-  await reads.close();
-});
-
-test('observe() waits for the read that is under way where a condition is a metric, for POLL at most', async () => {
-  const { source, clock, reads } = open({ observing: 'waits' });
-  const seen: string[] = [];
-  const look = (name: string) => void reads.observe(NEVER).then(() => seen.push(name));
-  look('late');
-  await clock.forward(999);
-  assert.deepEqual(seen, []);
-  await clock.forward(1);
-  assert.deepEqual(seen, ['late']);
-  look('in time');
-  await source.asked[0]?.end();
-  assert.deepEqual(seen, ['late', 'in time']);
   await reads.close();
 });

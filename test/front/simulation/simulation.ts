@@ -1,6 +1,7 @@
 // One run of the real front and the real rules, in virtual time: what a seed draws, and what came of it.
 
 import type { Exchange } from '../../../src/base/net/exchange.ts';
+import type { Clock } from '../../../src/base/waits.ts';
 import type { LogEntry } from '../../../src/decide/messages.ts';
 import type { Policy, SignalName } from '../../../src/decide/model.ts';
 import { buildReport, fitReport } from '../../../src/decide/report/report.ts';
@@ -137,35 +138,35 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
 /** The front on a virtual port, or what reads without one; it reads the virtual source. */
 async function open(world: World, scenario: Scenario, exchange: Exchange) {
   const port: Port = { serving: null };
-  if (scenario.shape === 'portAlone') return { front: null, exporter: openAlone(world, scenario, exchange), port };
+  const toUnixSeconds = (atMs: number) => START_SECONDS + atMs / 1000;
+  const parts = {
+    url: new URL('http://localhost:8000/metrics'),
+    metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
+    selectors: [SELECTOR],
+    pollMs: scenario.limits.pollMs,
+    clock: world,
+    log: ({ id }: LogEntry) => world.tell(() => id),
+  };
+  if (scenario.shape === 'portAlone') {
+    const findMoment = () => ({ atMs: world.nowMs(), seconds: toUnixSeconds(world.nowMs()) });
+    return { front: null, exporter: openAlone({ findMoment, ...parts }, exchange), port };
+  }
+  const options = { isOnlyEvidence: scenario.shape === 'metricExporter', isPushed: true, toUnixSeconds };
   const opened = await openFront(
-    {
-      at: { host: null, port: 9469 },
-      url: new URL('http://localhost:8000/metrics'),
-      metricNames: buildConditions(scenario, world).flatMap(({ metricName }) => metricName ?? []),
-      selectors: [SELECTOR],
-      isOnlyEvidence: scenario.shape === 'metricExporter',
-      isPushed: true,
-      pollMs: scenario.limits.pollMs,
-      clock: world,
-      toUnixSeconds: (atMs) => START_SECONDS + atMs / 1000,
-      log: ({ id }) => world.tell(() => id),
-      openExchange: () => exchange,
-    },
+    { at: { host: null, port: 9469 }, openExchange: () => exchange, ...parts, ...options },
     listenOn(port),
   );
   if (opened.kind === 'failed') throw new Error(opened.problem);
   return { front: opened.front, exporter: null, port };
 }
 
+type AloneParts = Parameters<typeof openKeptExporter>[0] & Parameters<typeof openKeptExporter>[1] & { clock: Clock };
+
 /** As a run opens it where a push is set, and no front. */
-function openAlone(clock: World, { limits: { pollMs } }: Scenario, exchange: Exchange) {
-  const findMoment = () => ({ atMs: clock.nowMs(), seconds: START_SECONDS + clock.nowMs() / 1000 });
-  const log = ({ id }: LogEntry) => clock.tell(() => id);
-  const page = { url: new URL('http://localhost:8000/metrics'), metricNames: [], selectors: [SELECTOR] };
-  const kept = openKeptExporter(page, { findMoment, log, pollMs }, { open: () => exchange });
-  const reads = openExporterReads(kept, { clock, pollMs, restFactor: REST_FACTORS.usual });
-  return { ...reads, newest: () => reads.readLast().then(() => kept.newest()) };
+export function openAlone(parts: AloneParts, exchange: Exchange) {
+  const kept = openKeptExporter(parts, parts, { open: () => exchange });
+  const reads = openExporterReads(kept, { ...parts, restFactor: REST_FACTORS.usual });
+  return { ...reads, observeKept: () => kept.observe(0), newest: () => reads.readLast().then(() => kept.newest()) };
 }
 
 function sendSignals(world: World, { signalsMs }: Scenario): Signals {
