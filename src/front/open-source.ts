@@ -44,7 +44,8 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
   if (kind === 'program') {
-    const { openExchange: open = (origin) => openExchange(origin, dialBeside(podIp)) } = parts;
+    const dial = dialBeside(podIp);
+    const { openExchange: open = (origin) => openExchange(origin, dial) } = parts;
     return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open });
   }
   const path = locust.path === '/metrics' ? null : locust.path;

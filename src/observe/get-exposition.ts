@@ -1,9 +1,9 @@
-// Fetches an exposition: one GET at a time over one kept connection, its body handed on as it comes. Never
-// says what it means.
+// Fetches an exposition: one GET at a time over a connection kept for a while, its body handed on as it
+// comes. Never says what it means.
 
-import { type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
+import { type Exchange, type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
-import type { Limits } from '../base/waits.ts';
+import { type Clock, type Limits, SYSTEM_CLOCK } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
 import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
 import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts';
@@ -15,6 +15,7 @@ export type GetterParts = {
   readonly isForServing: boolean;
   /** How the program is asked. Default: over HTTP. */
   readonly open?: typeof openExchange;
+  readonly clock?: Pick<Clock, 'nowMs'>;
 };
 
 /** Takes an answer as it comes. */
@@ -48,12 +49,27 @@ export type ExpositionGetter = {
 
 const LINE_FEED = 0x0a;
 
+/**
+ * A server that closes may wait for connections that are in use: none is used for longer than Node's servers
+ * keep an idle one.
+ */
+const CONNECTION_USED_MS = 5_000;
+
 /** Opens a getter; connects at the first fetch. */
-export function openExpositionGetter({ url, isForServing, open = openExchange }: GetterParts): ExpositionGetter {
-  const exchange = open(url);
+export function openExpositionGetter({ url, isForServing, ...parts }: GetterParts): ExpositionGetter {
+  const { open = openExchange, clock = SYSTEM_CLOCK } = parts;
+  let newest: { readonly exchange: Exchange; readonly untilMs: number } | null = null;
+  function connect(): Exchange {
+    const nowMs = clock.nowMs();
+    if (newest !== null && nowMs < newest.untilMs) return newest.exchange;
+    void newest?.exchange.close();
+    newest = { exchange: open(url), untilMs: nowMs + CONNECTION_USED_MS };
+    return newest.exchange;
+  }
   return {
-    close: exchange.close,
+    close: async () => newest?.exchange.close(),
     async get(limits, sink, accept = TEXT_ACCEPT) {
+      const exchange = connect();
       let problem: string | null = null;
       let hasEnd = true;
       let lastByte: number | undefined;
