@@ -2,15 +2,13 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { LogEntry } from '../../src/decide/messages.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';
 import { type Front, type FrontParts, openFront } from '../../src/front/front.ts';
 import { readPieces } from '../support/pieces.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { hang, openSource, scrape } from './source.ts';
+import { openSource, scrape } from './source.ts';
 
 export const LIVING: MainView = { main: 'living', wasAlive: true, endedAtMs: null };
-export const ENDING: MainView = { main: 'ending', wasAlive: true, endedAtMs: null };
 export const ENDED: MainView = { main: 'ended', wasAlive: true, endedAtMs: 5_000 };
 export const POLL_MS = 1_000;
 export const NEVER = new AbortController().signal;
@@ -24,7 +22,6 @@ export async function openWorld(
 ) {
   const source = await openSource(body);
   const clock = new VirtualClock(1_000);
-  const log: LogEntry[] = [];
   const opened = await openFront({
     at: { host: '127.0.0.1', port: 0 },
     url: source.url,
@@ -32,7 +29,7 @@ export async function openWorld(
     pollMs: POLL_MS,
     clock,
     toUnixSeconds: (atMs) => 1_000_000 + atMs / 1000,
-    log: (entry) => log.push(entry),
+    log() {},
     ...parts,
   });
   assert.ok(opened.kind === 'open');
@@ -46,7 +43,6 @@ export async function openWorld(
     front,
     source,
     clock,
-    log,
     ask: (accept: string, isScraper = true) => scrape(front.port, { headers: { accept }, isScraper }),
     /** Calls for a snapshot, as a hook does. */
     post: () => scrape(front.port, { path: '/-/snapshot', method: 'POST' }),
@@ -69,19 +65,11 @@ export function withoutOwn(text: string): string {
 
 export const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Waits until what was read is kept; only with a body that has a sample. */
-export async function untilKept({ front }: World, readAtMs: number): Promise<void> {
-  while ((front.observe().answeredAtMs ?? 0) < readAtMs) await turn();
-}
-
-/** Has the source read once, as an observation does, and waits until that is kept. */
-export async function takeSnapshot(world: World): Promise<void> {
-  const { front, source, clock } = world;
-  const before = source.requestsCount;
+/** Has the source read once, as an observation does, and waits until that is kept; it has a sample. */
+export async function takeSnapshot({ front, clock }: World): Promise<void> {
   clock.advance(30_000);
   await front.readExporter(NEVER);
-  if (source.answer !== hang) await source.requests(before + 1);
-  await untilKept(world, clock.nowMs());
+  while ((front.observe().answeredAtMs ?? 0) < clock.nowMs()) await turn();
 }
 
 /** What a push would send. */

@@ -16,7 +16,6 @@ import {
   type SourceResult,
   type SourceState,
   takeAnswer,
-  takeLastCall,
   takeRefusal,
   takeView,
   viewMain,
@@ -108,112 +107,51 @@ test('chooseAnswer() fails on a result outside its type', () => {
   assert.throws(() => chooseAnswer(state, 'slow' as never), /^Error: Bug: unexpected value "slow"$/);
 });
 
-/** Main from now on, a refusal, or an answer: its `up` (null: it cannot be read), what is judged, the counter of scrapes. */
-type Step =
-  | Main
-  | 'refused'
-  | { readonly up?: number | null; readonly judged?: number; readonly count?: number; readonly isShort?: boolean };
-
-function play(kind: SourceKind, steps: readonly Step[]): { readonly state: SourceState; readonly becomes: string } {
-  let state = beginSource(kind);
-  let becomes: string = 'nothing';
-  for (const [atMs, step] of steps.entries()) {
-    if (step === 'refused') state = takeRefusal(state);
-    else if (typeof step === 'string') state = takeView(state, VIEWS_OF_MAIN[step]);
-    else {
-      const { up, judged, count, isShort = false } = step;
-      const taken = takeAnswer(state, {
-        readAtMs: atMs,
-        isShort,
-        metrics: up === undefined ? [] : [up],
-        exporter: {
-          kind: 'answered',
-          scrapes: count === undefined ? null : { finishedCount: count, inFlightCount: 1 },
-          totals: { requests: null, failures: null, users: null },
-          ...(judged === undefined ? {} : { thresholds: [{ kind: 'value', value: judged }] }),
-        },
-      });
-      ({ state, becomes } = taken);
-    }
+test('takeAnswer(): a metric of 0 shows the end of a main that was alive, one that cannot be read that of a Locust alone', () => {
+  const TABLE: readonly (readonly [SourceKind, Main, number | null, string])[] = [
+    ['program', 'unborn', 0, 'renewed'],
+    ['program', 'living', null, 'renewed'],
+    ['locust', 'living', null, 'joined'],
+  ];
+  for (const [kind, main, value, becomes] of TABLE) {
+    const state = takeView(beginSource(kind), VIEWS_OF_MAIN[main]);
+    const taken = takeAnswer(state, { readAtMs: 1, exporter: { kind: 'none' }, metrics: [value] });
+    assert.equal(taken.becomes, becomes, `${kind}, ${main}`);
   }
-  return { state, becomes };
-}
-
-const BECOMES: readonly (readonly [what: string, SourceKind, steps: readonly Step[], becomes: string])[] = [
-  ['without a metric', 'program', ['living', {}], 'renewed'],
-  ['that shows the end, before any observation has', 'program', ['living', { up: 0 }], 'joined'],
-  ['of 0 before main began', 'program', ['unborn', { up: 0 }], 'renewed'],
-  ['whose metric cannot be read', 'program', ['living', { up: null }], 'renewed'],
-  ['of a Locust that answered late or half', 'locust', ['living', { up: null }], 'joined'],
-  ['of one that refused while the end is proven', 'program', ['living', {}, 'ending', 'refused', {}], 'ignored'],
-  ['that may be cut and lacks families', 'program', ['living', {}, { isShort: true }], 'provisional'],
-  ['older than one not kept', 'program', ['ended', { count: 7 }, { count: 9, isShort: true }, { count: 8 }], 'joined'],
-];
-for (const [what, kind, steps, becomes] of BECOMES) {
-  test(`takeAnswer(): an answer ${what} is ${becomes}`, () => {
-    assert.equal(play(kind, steps).becomes, becomes);
-  });
-}
+});
 
 test('a program that refused after the end is gone until main lives again; a file never is', () => {
-  const TABLE: readonly (readonly [SourceKind, readonly Step[], boolean])[] = [
+  const TABLE: readonly (readonly [SourceKind, readonly (Main | 'refused')[], boolean])[] = [
     ['program', ['refused'], false],
-    ['program', ['living', {}, 'refused'], false],
-    ['program', ['living', {}, 'ending', 'refused', 'ended'], false],
+    ['program', ['living', 'refused', 'ending', 'refused', 'ended'], false],
     ['program', ['ended', 'refused', 'ended'], true],
     ['program', ['ended', 'refused', 'ending'], false],
     ['program', ['ended', 'refused', 'living'], false],
     ['files', ['ended', 'refused'], false],
   ];
-  for (const [kind, steps, isGone] of TABLE) assert.equal(play(kind, steps).state.isGone, isGone, steps.join());
+  for (const [kind, steps, isGone] of TABLE) {
+    const take = (state: SourceState, step: Main | 'refused') =>
+      step === 'refused' ? takeRefusal(state) : takeView(state, VIEWS_OF_MAIN[step]);
+    assert.equal(steps.reduce(take, beginSource(kind)).isGone, isGone, steps.join());
+  }
 });
 
 test('takeAnswer() takes nothing back by an answer whose read began before another one, of another format, that is kept', () => {
-  const take = (state: SourceState, readAtMs: number, finishedCount: number) => {
+  const take = (state: SourceState, readAtMs: number, finishedCount: number, isShort = false) => {
     const totals = { requests: null, failures: null, users: null };
     const exporter = { kind: 'answered', scrapes: { finishedCount, inFlightCount: 1 }, totals } as const;
-    return takeAnswer(state, { readAtMs, metrics: [], exporter });
+    return takeAnswer(state, { readAtMs, metrics: [], exporter, isShort });
   };
   const ended = takeView(beginSource('program'), VIEWS_OF_MAIN.ended);
   const older = take(take(ended, 5, 7).state, 2, 6);
   assert.deepEqual([older.becomes, older.state.answeredAtMs], ['joined', 5]);
   assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
-});
-
-test('findVanishedFate(): the end restores what vanished shortly before it, a new life forgets it', () => {
-  const TABLE: readonly (readonly [Main, Main, string | null])[] = [
-    ['living', 'ending', 'restored'],
-    ['living', 'ended', 'restored'],
-    ['ending', 'ended', null],
-    ['ending', 'living', null],
-    ['ended', 'living', 'forgotten'],
-    ['living', 'living', null],
-  ];
-  for (const [before, now, fate] of TABLE) {
-    assert.equal(findVanishedFate(VIEWS_OF_MAIN[before], VIEWS_OF_MAIN[now]), fate, `${before}, ${now}`);
-  }
+  const short = take(older.state, 9, 9, true);
+  assert.deepEqual([short.becomes, take(short.state, 9, 8).becomes], ['provisional', 'joined'], 'nor one not kept');
 });
 
 test('what vanished is kept for 5 s, and for longer than a POLL: only the next look shows the end', () => {
   assert.deepEqual([250, 4_000, 30_000].map(findVanishedKeptMs), [5_000, 5_000, 31_000]);
-});
-
-test('takeAnswer() knows another program by its start, which has not called', () => {
-  const answer = { readAtMs: 7, exporter: { kind: 'none' }, metrics: [] } as const;
-  const first = takeAnswer(beginSource('program'), { ...answer, startSeconds: 100 });
-  const called = takeLastCall(first.state, 7);
-  const silent = takeAnswer(called, answer);
-  const same = takeAnswer(silent.state, { ...answer, startSeconds: 100 });
-  const other = takeAnswer(same.state, { ...answer, startSeconds: 101 });
-  assert.deepEqual(
-    [first, silent, same, other].map(({ isAnother, state }) => [isAnother, state.startSeconds, state.calledAtMs]),
-    [
-      [false, 100, null],
-      [false, 100, 7],
-      [false, 100, 7],
-      [true, 101, null],
-    ],
-  );
 });
 
 test("isLastReadDue() of pushes, and where the page to push is from before main's end, and another from after it", () => {
