@@ -3,6 +3,7 @@
 
 import type { LookupAddress } from 'node:dns';
 import { connect, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { LOOPBACK } from '../parse.ts';
 import { prepareThreadCall, type ThreadCall } from '../thread-call.ts';
 import { type Limits, waitWithin } from '../waits.ts';
 
@@ -61,7 +62,7 @@ export function dialBeside(address: string): typeof dial {
 /** The connected socket, or the codes of what went wrong: one for each address that a looked-up name has. */
 async function dialHost(host: string, port: number, limits: DialOptions): Promise<Socket | readonly string[]> {
   if (isIP(host) !== 0) {
-    const result = await attempt({ host, port }, limits);
+    const result = await attemptBound(host, port, limits);
     return 'destroy' in result || !(await isMissing(host, result)) ? result : ['ECONNREFUSED'];
   }
   const found = await lookUp(host, limits);
@@ -83,6 +84,18 @@ async function isMissing(host: string, codes: readonly string[]): Promise<boolea
   return !Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => address.startsWith(prefix)),
   );
+}
+
+/**
+ * Binds a loopback address, which libuv does with SO_REUSEADDR: main can listen on our local port while we
+ * use it, and in the minute after. Where no port is free to bind, one may still do for a connection to this
+ * peer.
+ */
+async function attemptBound(host: string, port: number, limits: DialOptions): Promise<Socket | readonly string[]> {
+  const localAddress = LOOPBACK.test(host) ? host : undefined;
+  const result = await attempt({ host, port, localAddress }, limits);
+  const isBound = 'destroy' in result || !result.some((code) => code.startsWith('EADDR'));
+  return isBound || localAddress === undefined ? result : attempt({ host, port }, limits);
 }
 
 async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<Socket | readonly string[]> {

@@ -57,6 +57,18 @@ test('dial() finds a listener that has IPv4 only', async (context) => {
   assert.equal((await dialOnce('127.0.0.1', port)).kind, 'open');
 });
 
+test('dial() leaves its local port to who listens there, while it is connected and afterwards', async (context) => {
+  const port = await listen(context, '127.0.0.1');
+  for (const isOver of [false, true]) {
+    const result = await dial('localhost', port, { timeoutMs: 5_000 });
+    assert.ok(result.kind === 'open');
+    const { localPort = 0 } = result.socket;
+    if (isOver) await once(result.socket.destroy(), 'close');
+    assert.equal(await listen(context, '0.0.0.0', localPort), localPort);
+    result.socket.destroy();
+  }
+});
+
 test('dial() opens a socket with one buffer, which loses nothing that comes before it is read', async (context) => {
   const pieces = ['first', 'second'];
   const server = createServer((socket) => {
