@@ -3,4 +3,4 @@
 import { testGoldens } from '../support/goldens.ts';
 import { playFront } from './story.ts';
 
-testGoldens('the front follows', 'transcripts/front', 6, playFront);
+testGoldens('the front follows', 'transcripts/front', 10, playFront);

@@ -3,7 +3,6 @@
 import { writeFileSync } from 'node:fs';
 import { playCheck } from '../check/check-fixture.ts';
 import { playKeeper } from '../decide/keep/keep-transcript.ts';
-import { playKept } from '../decide/serve/kept-transcript.ts';
 import { playReads } from '../decide/serve/reads-transcript.ts';
 import { playTranscript } from '../decide/transcript.ts';
 import { playExplain } from '../explain/fixture.ts';
@@ -14,7 +13,6 @@ import { listGoldens, type Play } from '../support/goldens.ts';
 const FOLDERS: Readonly<Record<string, Play>> = {
   transcripts: playTranscript,
   'transcripts/front': playFront,
-  'transcripts/kept': playKept,
   'transcripts/keeper': playKeeper,
   'transcripts/locust': playPace,
   'transcripts/reads': playReads,

@@ -29,6 +29,8 @@ type Round = readonly string[];
 const FILES = ['src/{base,config,decide,exposition,front,observe,pod,quit,run,snapshot,tell}/**/*.ts'];
 /** Tests that may notice a mutant outside decide/, besides its own. */
 const OTHER_TESTS = ['test/{base,config,exposition,front,observe,pod,quit,run,snapshot,tell}/**/*.test.ts'];
+/** The whole front, which shows what the rules of serving come to. */
+const STORIES = 'test/front/stories.test.ts';
 /** It plays all sequences: 40 s. */
 const EXHAUSTIVE: Round = ['test/decide/run/exhaustive.test.ts'];
 /** A mutant may make a test wait for its own time limit, or for ever. */
@@ -152,7 +154,7 @@ function hash(seed: string, { file, within, was, is }: Mutant): string {
 function listRounds(file: string): readonly Round[] {
   if (file.startsWith('src/decide/')) {
     return [
-      globSync('test/decide/**/*.test.ts', { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)),
+      globSync(['test/decide/**/*.test.ts', STORIES], { cwd: CODE }).filter((test) => !EXHAUSTIVE.includes(test)),
       EXHAUSTIVE,
     ];
   }

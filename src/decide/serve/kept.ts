@@ -1,6 +1,6 @@
 // The law of what is kept: what becomes of an answer, and what a failure, a refusal and main's end change.
 // Pure: from what is known and an event to what is known next, and what to do. Stories of it are in
-// fixtures/transcripts/kept.
+// fixtures/transcripts/front.
 
 import type { LogEntry } from '../messages.ts';
 import { type Call, endCalls, isToPutAside } from './calls.ts';

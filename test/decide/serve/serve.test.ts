@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import { beginCount } from '../../../src/decide/run/scrape-count.ts';
+import { takeWhole, type WholeAnswer } from '../../../src/decide/serve/kept.ts';
+import { beginPages, takeUse } from '../../../src/decide/serve/pages.ts';
 import {
   type AnswerKind,
   beginSource,
@@ -134,6 +136,21 @@ test('a program that refused after the end is gone until main lives again; a fil
       step === 'refused' ? takeRefusal(state) : takeView(state, VIEWS_OF_MAIN[step]);
     assert.equal(steps.reduce(take, beginSource(kind)).isGone, isGone, steps.join());
   }
+});
+
+test('takeWhole() passes on what is logged of an answer that gets no page', () => {
+  const read = (accept: string): WholeAnswer => ({
+    accept,
+    body: { sizeBytes: 20e6, type: { format: 'text', contentType: accept } },
+    readAtMs: 1,
+    exporter: { kind: 'none' },
+    metrics: [],
+    isShort: false,
+  });
+  const pages = ['a', 'b'].reduce((all, accept) => takeUse(all, accept, 0), beginPages<string>(false, true));
+  const means = { nowMs: 1, open: () => '' };
+  const first = takeWhole({ source: beginSource('program'), pages, calls: [], unreadWhy: null }, read('a'), means);
+  assert.equal(takeWhole(first.known, read('b'), means).log?.id, 'formatLeftOut');
 });
 
 test('takeAnswer() takes nothing back by an answer whose read began before another one, of another format, that is kept', () => {
