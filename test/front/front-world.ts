@@ -51,14 +51,6 @@ export async function openWorld(
   };
 }
 
-/** One whose source was read and kept; main is seen like this. */
-export async function openKept(t: TestContext, options: Parameters<typeof openWorld>[1] = {}, view = LIVING) {
-  const world = await openWorld(t, options);
-  await takeSnapshot(world);
-  world.front.tell(view);
-  return world;
-}
-
 export function withoutOwn(text: string): string {
   return text.replace(/# HELP lastscrape_[\s\S]*$/, '');
 }

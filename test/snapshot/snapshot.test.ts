@@ -52,21 +52,6 @@ test('keep() joins with the answer that shows the end what vanished shortly befo
   assert.equal(kept, 'd 2\n', 'c went 5.001 s ago');
 });
 
-test('keep() remembers what was joined for an end that was none: the end may follow', async () => {
-  for (const isSeenByRefusal of [true, false]) {
-    const store = openSnapshotStore(5_000);
-    await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
-    if (isSeenByRefusal) {
-      await store.keep(makeBody('a 2\n'), at(1_000), 'renewed');
-      await store.takeVanished('restored', 1_500);
-    } else await store.keep(makeBody('a 2\n'), at(1_000), 'joined');
-    await store.keep(makeBody('a 3\n'), at(2_000), 'renewed');
-    assert.equal(await readText(await store.newest()), 'a 3\n');
-    await store.takeVanished('restored', 2_500);
-    assert.equal(await readText(await store.newest()), 'a 3\nb 1\n', `by refusal: ${isSeenByRefusal}`);
-  }
-});
-
 test('takeVanished() forgets what vanished in a life of main before this one', async () => {
   const store = openSnapshotStore(5_000);
   await store.keep(makeBody('a 1\nb 1\n'), at(0), 'renewed');
