@@ -22,6 +22,9 @@ export function runKeeperScenarios(): void {
       await play(namespace, pods, keeper);
     } catch (error) {
       throw new Error(await pods.describe(), { cause: error });
+    } finally {
+      // Before its namespace goes, in which helm has written what it made in the whole cluster.
+      await keeper.helm('uninstall');
     }
   });
 }
