@@ -116,7 +116,8 @@ test('takeAnswer(): a metric of 0 shows the end of a main that was alive, one th
     ['locust', 'living', null, 'joined'],
   ];
   for (const [kind, main, value, becomes] of TABLE) {
-    const state = takeView(beginSource(kind), VIEWS_OF_MAIN[main]);
+    const begun = beginSource(kind);
+    const state = main === 'unborn' ? begun : takeView(begun, VIEWS_OF_MAIN[main]);
     const taken = takeAnswer(state, { readAtMs: 1, exporter: { kind: 'none' }, metrics: [value] });
     assert.equal(taken.becomes, becomes, `${kind}, ${main}`);
   }
