@@ -53,7 +53,7 @@ const LINE_FEED = 0x0a;
  * A server that closes may wait for connections that are in use: none is used for longer than Node's servers
  * keep an idle one.
  */
-const CONNECTION_USED_MS = 5_000;
+export const CONNECTION_USED_MS = 5_000;
 
 /** Opens a getter; connects at the first fetch. */
 export function openExpositionGetter({ url, isForServing, ...parts }: GetterParts): ExpositionGetter {
