@@ -45,7 +45,7 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
   if (kind === 'program') {
     const dial = dialBeside(podIp);
-    const { openExchange: open = (origin) => openExchange(origin, dial) } = parts;
+    const { openExchange: open = (origin, _, keepAliveMs) => openExchange(origin, dial, keepAliveMs) } = parts;
     return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open });
   }
   const path = locust.path === '/metrics' ? null : locust.path;

@@ -50,8 +50,8 @@ export type ExpositionGetter = {
 const LINE_FEED = 0x0a;
 
 /**
- * A server that closes may wait for connections that are in use: none is used for longer than Node's servers
- * keep an idle one.
+ * A server that closes may wait for its connections: none is used, and then idle, for longer than Node's
+ * servers keep an idle one.
  */
 export const CONNECTION_USED_MS = 5_000;
 
@@ -63,7 +63,7 @@ export function openExpositionGetter({ url, isForServing, ...parts }: GetterPart
     const nowMs = clock.nowMs();
     if (newest !== null && nowMs < newest.untilMs) return newest.exchange;
     void newest?.exchange.close();
-    newest = { exchange: open(url), untilMs: nowMs + CONNECTION_USED_MS };
+    newest = { exchange: open(url, undefined, CONNECTION_USED_MS), untilMs: nowMs + CONNECTION_USED_MS };
     return newest.exchange;
   }
   return {

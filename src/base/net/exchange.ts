@@ -50,7 +50,7 @@ export type Exchange = {
 /** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
 export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
 
-/** How long to keep an idle connection: longer than any pause between two polls. */
+/** Longer than any pause between two requests. */
 const KEEP_ALIVE_MS = 600_000;
 
 /** A body that is not a 200's is read to its end only so that the connection can be kept. */
@@ -62,8 +62,11 @@ const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 /** By which undici learns that nothing listens. */
 const REFUSED = new Error('nothing listens there');
 
-/** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
-export function openExchange(origin: URL, connect: Dial = dial): Exchange {
+/**
+ * Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`.
+ * `keepAliveMs`: how long to keep an idle connection.
+ */
+export function openExchange(origin: URL, connect: Dial = dial, keepAliveMs = KEEP_ALIVE_MS): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
   let connection: Dialled = { expectAnswer: () => {}, isBeside: false };
@@ -71,8 +74,8 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     allowH2: false,
     pipelining: 1,
     maxHeaderSize: 2 * HEAD_MAX_BYTES,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
     // The caller's time limit covers the whole exchange.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -174,6 +174,14 @@ test('send() keeps one connection over many requests', async () => {
   await opened.peer.closed(1);
 });
 
+test('openExchange() closes a connection that was idle for as long as it says', async () => {
+  await using peer = await openPeer((socket) => socket.write(answerWith('a 1\n')));
+  const { send, close } = openExchange(peer.url, undefined, 1);
+  assert.deepEqual(await send(GET), answered(200));
+  await peer.closed(1);
+  await close();
+});
+
 test('send() reads past a 100 that comes before each answer, one byte at a time, over one connection', async () => {
   await using opened = await open(async (socket) => {
     for (const letter of `HTTP/1.1 100 Continue\r\n\r\n${answerWith('a 100\n')}`) {
