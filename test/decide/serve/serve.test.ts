@@ -164,6 +164,8 @@ test('takeAnswer() takes nothing back by an answer whose read began before anoth
   const older = take(take(ended, 5, 7).state, 2, 6);
   assert.deepEqual([older.becomes, older.state.answeredAtMs], ['joined', 5]);
   assert.equal(take(older.state, 9, 8).becomes, 'joined', 'it was not restarted');
+  const refused = takeRefusal(takeView(take(beginSource('program'), 1, 7).state, VIEWS_OF_MAIN.ending));
+  assert.equal(take(refused, 2, 8).becomes, 'ignored', 'it refused while the end was being proven');
   const short = take(older.state, 9, 9, true);
   assert.deepEqual([short.becomes, take(short.state, 9, 8).becomes], ['provisional', 'joined'], 'nor one not kept');
 });
