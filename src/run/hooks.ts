@@ -10,7 +10,7 @@ import { prepareWriting } from '../base/thread-call.ts';
  * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown");
  * 3.11.7 and 3.13.0 do not.
  */
-const HOOK = String.raw`"""The hook of lastscrape: has it read this program's metrics once more, as the program's very last act.
+const HOOK = String.raw`"""The hook of lastscrape: has it read this program's metrics before the exit handlers, and as the very last act.
 
 Python's site loads it, because its folder is in PYTHONPATH. For Python 3.6 and later. It prints nothing, raises
 nothing, changes no exit code, and gives way to the module of its name that the image has of its own.
@@ -21,18 +21,35 @@ import sys
 
 LOADED_BY = os.getpid()
 URL = os.environ.get("LASTSCRAPE_SNAPSHOT_URL", "")
+REGISTER = atexit.register
+LEFT_SECONDS = 2
+
+
+def register(*args, **kwargs):
+    """As atexit's, for the newest runs first: it may close the server, or take series away as OpenTelemetry's does."""
+    function = REGISTER(*args, **kwargs)
+    REGISTER(ask_first)
+    return function
+
+
+def ask_first():
+    """Asks before all exit handlers, and not again before each of them."""
+    while FIRST:
+        FIRST.pop()()
 
 
 def ask():
-    """POSTs to URL and waits for the answer, 2 s at most. Registered before all others, it runs after them."""
+    """POSTs to URL and waits for the answer. Registered before all others, it runs after them too."""
+    global LEFT_SECONDS
     try:
         # A fork serves nothing of its own, and a program that serves nothing has no last numbers here.
-        if os.getpid() != LOADED_BY or not listens():
+        if os.getpid() != LOADED_BY or LEFT_SECONDS <= 0 or not listens():
             return
         import socket
         from time import monotonic
 
-        until = monotonic() + 2
+        until = monotonic() + LEFT_SECONDS
+        LEFT_SECONDS = 0
         if sys.version_info >= (3, 12) and "socketserver" in sys.modules:
             # No thread can be started any more: a server with a thread for each request answers in its own.
             servers = sys.modules["socketserver"]
@@ -41,10 +58,12 @@ def ask():
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
         # localhost has two addresses at most.
-        with socket.create_connection((name.strip("[]"), int(port)), 1) as connection:
+        with socket.create_connection((name.strip("[]"), int(port)), min(1, until - monotonic())) as connection:
             connection.sendall(request.encode())
             connection.settimeout(max(until - monotonic(), 0.001))
             connection.recv(4096)
+        # One that failed has had them all.
+        LEFT_SECONDS = until - monotonic()
     except BaseException:
         pass
 
@@ -54,7 +73,7 @@ def listens():
     tables = [name for name in ("/proc/self/net/tcp", "/proc/self/net/tcp6") if os.path.exists(name)]
     listening = set()
     for table in tables:
-        with open(table) as rows:
+        with open(table, encoding="ascii") as rows:
             cells = [row.split() for row in rows]
         listening.update("socket:[%s]" % row[9] for row in cells if row[3] == "0A")
     for fd in os.listdir("/proc/self/fd") if tables else ():
@@ -71,14 +90,17 @@ def is_named(path):
     for folder in filter(os.path.isdir, sys.path):
         for name in os.listdir(folder):
             if name.endswith(".pth"):
-                with open(os.path.join(folder, name), errors="surrogateescape") as lines:
+                with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as lines:
                     if any(os.path.abspath(os.path.join(folder, line.strip())) == path for line in lines):
                         return True
     return False
 
 
-if URL:
-    atexit.register(ask)
+FIRST = [ask]
+# Python 2 empties this module.
+if URL and sys.version_info >= (3,):
+    REGISTER(ask)
+    atexit.register = register
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ADDED = [FOLDER]
 NAMED = []

@@ -1,5 +1,6 @@
 """A job that serves its number by http.server and by prometheus_client, sets it in its last instant, and ends as the first
 argument says. The others are the two ports."""
+import atexit
 import http.server
 import os
 import signal
@@ -44,6 +45,15 @@ if ending == "child":
     subprocess.check_call([sys.executable, "-c", "import socket; print(socket.gethostname() != '')"])
 value = 1000000
 worked.set(value)
+if ending == "handler":
+
+    @atexit.register
+    def take_away():
+        global value
+        value = 0
+        worked.set(value)
+
+
 if ending == "exit":
     sys.exit(3)
 if ending == "raise":
