@@ -54,6 +54,10 @@ def ask():
             # No thread can be started any more: a server with a thread for each request answers in its own.
             servers = sys.modules["socketserver"]
             servers.ThreadingMixIn.process_request = servers.BaseServer.process_request
+            # And keeps no connection: an exit handler may wait for the server.
+            handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
+            if handlers:
+                handlers.handle = handlers.handle_one_request
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)

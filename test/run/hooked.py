@@ -18,10 +18,14 @@ value = 0
 
 
 class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self):
+        body = b"worked %d\n" % value
         self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"worked %d\n" % value)
+        self.wfile.write(body)
 
     def log_message(self, *args):
         pass
@@ -49,9 +53,9 @@ if ending == "handler":
 
     @atexit.register
     def take_away():
-        global value
-        value = 0
-        worked.set(value)
+        server.shutdown()
+        server.server_close()
+        worked.set(0)
 
 
 if ending == "exit":

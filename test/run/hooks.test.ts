@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { Agent, createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -71,8 +72,16 @@ async function play(
 ): Promise<Ended> {
   const ports = [await findFreePort(), await findFreePort()];
   const snapshots: string[] = [];
+  const agents: Agent[] = [];
+  const read = async (port: number, agent: Agent) => {
+    const [response] = (await once(get({ port, host: '127.0.0.1', agent }), 'response')) as [IncomingMessage];
+    return Buffer.concat(await response.toArray()).toString();
+  };
   const server = createServer(async (request, response) => {
-    const pages = ports.map(async (port) => (await fetch(`http://127.0.0.1:${port}/`)).text());
+    // A new connection each time, which is kept.
+    const agent = new Agent({ keepAlive: true });
+    agents.push(agent);
+    const pages = ports.map((port) => read(port, agent).catch(() => ''));
     const worked = (await Promise.all(pages)).map((page) => Number(/^worked (.*)/m.exec(page)?.[1]));
     snapshots.push(`${request.method} ${request.url} ${worked}`);
     if (front !== 'hanging') response.end();
@@ -82,6 +91,7 @@ async function play(
   const packages = findPackages((version < 309 ? HOOK_TOOLS : PYTHON_CLIENT).folder);
   await using _closing = {
     async [Symbol.asyncDispose]() {
+      for (const agent of agents) agent.destroy();
       server.closeAllConnections();
       server.close();
     },
@@ -125,7 +135,7 @@ const LAST = ['POST /-/snapshot 1000000,1000000'];
 /** What is played, and the calls that come of it. */
 const ROWS: readonly (readonly [row: Omit<Play, 'isHooked'>, snapshots: readonly string[]])[] = [
   ...['return', 'exit', 'raise', 'sigint', 'fork', 'child'].map((ending) => [{ ending }, LAST] as const),
-  [{ ending: 'handler' }, [...LAST, 'POST /-/snapshot 0,0']],
+  [{ ending: 'handler' }, [...LAST, 'POST /-/snapshot NaN,0']],
   [{ own: OWN }, LAST],
   [{ own: USER }, LAST],
   [{ first: makeOwn('first', 'print("first")\n'), own: USER }, LAST],
