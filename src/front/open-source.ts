@@ -40,13 +40,13 @@ export async function openFrontSource(
 
 /** Opens one that is read; nothing is before the first call of `read`. */
 export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): Source {
-  const { url, metricNames, selectors, log, podIp = '' } = parts;
+  const { url, metricNames, selectors, clock, log, podIp = '' } = parts;
   const kind = findSourceKind(url);
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
   if (kind === 'program') {
     const dial = dialBeside(podIp);
-    const { openExchange: open = (origin, _, keepAliveMs) => openExchange(origin, dial, keepAliveMs) } = parts;
-    return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open });
+    const { openExchange: open = (origin) => openExchange(origin, dial) } = parts;
+    return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open, clock });
   }
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });

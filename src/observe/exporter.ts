@@ -5,7 +5,7 @@ import { READ_TIMEOUT_MS } from '../decide/serve/reads.ts';
 import { type Exposition, openExposition, type Selector } from '../exposition/exposition.ts';
 import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
-import { openExpositionGetter } from './get-exposition.ts';
+import { type GetterParts, openExpositionGetter } from './get-exposition.ts';
 import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
 
 /**
@@ -26,8 +26,13 @@ export const NOT_READ: ExporterReading = unread({ kind: 'none' }, 'the exporter 
 export const REFUSED: ExporterReading = unread({ kind: 'refused' }, 'the exporter refuses connections');
 
 /** Opens the exporter; connects at the first read. */
-export function openExporter(url: URL, metricNames: readonly string[], selectors: readonly Selector[] = []): Exporter {
-  const getter = openExpositionGetter({ url, isForServing: false });
+export function openExporter(
+  url: URL,
+  metricNames: readonly string[],
+  selectors: readonly Selector[] = [],
+  options: Pick<GetterParts, 'clock'> = {},
+): Exporter {
+  const getter = openExpositionGetter({ url, isForServing: false, ...options });
   async function read(signal: AbortSignal, begin: (beginning: Beginning<BegunRead>) => void): Promise<ExporterReading> {
     let exposition = openExposition(metricNames, selectors);
     const onHead = (head: PageType | string) => {

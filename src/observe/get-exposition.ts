@@ -49,10 +49,7 @@ export type ExpositionGetter = {
 
 const LINE_FEED = 0x0a;
 
-/**
- * A server that closes may wait for its connections: none is used, and then idle, for longer than Node's
- * servers keep an idle one.
- */
+/** A server that closes may wait for connections that are in use. */
 export const CONNECTION_USED_MS = 5_000;
 
 /** Opens a getter; connects at the first fetch. */
@@ -63,7 +60,7 @@ export function openExpositionGetter({ url, isForServing, ...parts }: GetterPart
     const nowMs = clock.nowMs();
     if (newest !== null && nowMs < newest.untilMs) return newest.exchange;
     void newest?.exchange.close();
-    newest = { exchange: open(url, undefined, CONNECTION_USED_MS), untilMs: nowMs + CONNECTION_USED_MS };
+    newest = { exchange: open(url), untilMs: nowMs + CONNECTION_USED_MS };
     return newest.exchange;
   }
   return {

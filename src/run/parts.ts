@@ -99,11 +99,12 @@ export async function openConfiguredExporter(
   const { pollMs } = config.limits;
   const isBeside = config.push === null;
   const restFactor = findRestFactor({ isOnlyEvidence: isPageOnlyEvidence(config), isBeside });
-  const settings = { clock: openClock(host), pollMs, restFactor };
-  if (config.push === null) return openExporterReads(openExporter(url, metricNames, selectors), settings);
+  const clock = openClock(host);
+  const settings = { clock, pollMs, restFactor };
+  if (config.push === null) return openExporterReads(openExporter(url, metricNames, selectors, { clock }), settings);
   const { openKeptExporter } = await import('../front/kept-source.ts');
   const findMoment = () => ({ atMs: host.nowMs(), seconds: host.wallMs() / 1000 });
-  const kept = openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write, pollMs });
+  const kept = openKeptExporter({ url, metricNames, selectors }, { findMoment, log: log.write, pollMs }, { clock });
   const reads = openExporterReads(kept, settings);
   return {
     ...reads,

@@ -50,8 +50,8 @@ export type Exchange = {
 /** How an exchange connects: `dial`, or `dialTls`. Never rejects. */
 export type Dial = (hostname: string, port: number, options: DialOptions) => Promise<DialResult>;
 
-/** Longer than any pause between two requests. */
-const KEEP_ALIVE_MS = 600_000;
+/** Of an idle connection, as in Node's servers: one that closes may wait for it. */
+const KEEP_ALIVE_MS = 5_000;
 
 /** A body that is not a 200's is read to its end only so that the connection can be kept. */
 const OTHER_BODY_MAX_BYTES = 1024 * 1024;
@@ -62,11 +62,8 @@ const DROP_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 /** By which undici learns that nothing listens. */
 const REFUSED = new Error('nothing listens there');
 
-/**
- * Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`.
- * `keepAliveMs`: how long to keep an idle connection.
- */
-export function openExchange(origin: URL, connect: Dial = dial, keepAliveMs = KEEP_ALIVE_MS): Exchange {
+/** Opens an exchange with the server at `origin`; connects at the first request. `https:` takes `dialTls`. */
+export function openExchange(origin: URL, connect: Dial = dial): Exchange {
   const port = Number(origin.port || (origin.protocol === 'https:' ? 443 : 80));
   let signal: AbortSignal | undefined;
   let connection: Dialled = { expectAnswer: () => {}, isBeside: false };
@@ -74,8 +71,8 @@ export function openExchange(origin: URL, connect: Dial = dial, keepAliveMs = KE
     allowH2: false,
     pipelining: 1,
     maxHeaderSize: 2 * HEAD_MAX_BYTES,
-    keepAliveTimeout: keepAliveMs,
-    keepAliveMaxTimeout: keepAliveMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
     // The caller's time limit covers the whole exchange.
     headersTimeout: 0,
     bodyTimeout: 0,

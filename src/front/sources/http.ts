@@ -26,7 +26,7 @@ export function openHttpSource(
   url: URL,
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
-  options: Partial<Pick<GetterParts, 'open' | 'isForServing'>> = {},
+  options: Partial<Pick<GetterParts, 'open' | 'isForServing' | 'clock'>> = {},
 ): Source {
   const parts: GetterParts = { url, isForServing: true, ...options };
   /** At most one: where two reads ran at a time, one connection is enough afterwards. */
