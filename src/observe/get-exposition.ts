@@ -1,7 +1,7 @@
 // Fetches an exposition: one GET at a time over a connection kept for a while, its body handed on as it
 // comes. Never says what it means.
 
-import { type Exchange, type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
+import { type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { type Clock, type Limits, SYSTEM_CLOCK } from '../base/waits.ts';
 import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
@@ -55,18 +55,13 @@ export const CONNECTION_USED_MS = 5_000;
 /** Opens a getter; connects at the first fetch. */
 export function openExpositionGetter({ url, isForServing, ...parts }: GetterParts): ExpositionGetter {
   const { open = openExchange, clock = SYSTEM_CLOCK } = parts;
-  let newest: { readonly exchange: Exchange; readonly untilMs: number } | null = null;
-  function connect(): Exchange {
-    const nowMs = clock.nowMs();
-    if (newest !== null && nowMs < newest.untilMs) return newest.exchange;
-    void newest?.exchange.close();
-    newest = { exchange: open(url), untilMs: nowMs + CONNECTION_USED_MS };
-    return newest.exchange;
-  }
+  const exchange = open(url);
+  let untilMs = Number.NEGATIVE_INFINITY;
   return {
-    close: async () => newest?.exchange.close(),
+    close: exchange.close,
     async get(limits, sink, accept = TEXT_ACCEPT) {
-      const exchange = connect();
+      const isFresh = clock.nowMs() >= untilMs;
+      if (isFresh) untilMs = clock.nowMs() + CONNECTION_USED_MS;
       let problem: string | null = null;
       let hasEnd = true;
       let lastByte: number | undefined;
@@ -74,6 +69,7 @@ export function openExpositionGetter({ url, isForServing, ...parts }: GetterPart
       const request: Request = {
         ...limits,
         method: 'GET',
+        isFresh,
         path: url.pathname + url.search,
         followsRedirects: true,
         // No Accept-Encoding.

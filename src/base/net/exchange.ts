@@ -19,6 +19,8 @@ export type Request = Pick<Limits, 'timeoutMs' | 'signal'> & {
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** Follow redirects to the same server. Default: a redirect is an answer like any other. */
   readonly followsRedirects?: boolean;
+  /** Over a new connection. Default: over the one that is open. */
+  readonly isFresh?: boolean;
   /** Called when the answer begins; header names are in lower case. */
   readonly onAnswer?: (status: number, headers: Headers) => void;
   /**
@@ -79,8 +81,9 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     connect: (_, callback) => {
       connect(origin.hostname, port, { signal, hasOneBuffer: origin.protocol === 'http:' }).then((result) => {
         if (result.kind !== 'open') return callback(result.kind === 'refused' ? REFUSED : new Error(result.why), null);
-        connection = { expectAnswer: rewriteHeads(result.socket), isBeside: result.isBeside === true };
-        callback(null, result.socket);
+        const { socket } = result;
+        connection = { socket, expectAnswer: rewriteHeads(socket), isBeside: result.isBeside === true };
+        callback(null, socket);
       });
     },
   });
@@ -88,6 +91,7 @@ export function openExchange(origin: URL, connect: Dial = dial): Exchange {
     send: (request) =>
       runWithin(request, async (limit) => {
         signal = limit;
+        if (request.isFresh === true) connection.socket?.destroy();
         let url = new URL(request.path, origin);
         for (let count = 1; ; count++) {
           const found: { next: URL | null } = { next: null };
@@ -140,7 +144,7 @@ function rewriteHeads(socket: Socket): () => void {
   return heads.begin;
 }
 
-type Dialled = { readonly expectAnswer: () => void; readonly isBeside: boolean };
+type Dialled = { readonly socket?: Socket; readonly expectAnswer: () => void; readonly isBeside: boolean };
 
 /** The reason of `signal` is a string. `find`: the connection, from before the request is sent on. */
 function dispatch(client: Client, request: Request, signal: AbortSignal, find: () => Dialled): Promise<ExchangeResult> {
