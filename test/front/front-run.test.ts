@@ -8,6 +8,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { FLAGS } from '../../image/flags.ts';
 import { makeFolder } from '../support/folder.ts';
@@ -25,13 +26,10 @@ const EXPOSITIONS = globSync('expositions/*.txt', {
   cwd: join(import.meta.dirname, '../../fixtures/recordings'),
 }).toSorted();
 
-/** What Node runs with in the binary. */
 type Run = {
   readonly watcher: Watcher;
   readonly port: number;
   readonly message: () => Record<string, unknown>;
-  /** Resolves when that has been logged. */
-  readonly logged: (text: string) => Promise<void>;
 };
 
 /** Starts lastscrape with a front before the source, and waits until it is ready. */
@@ -50,10 +48,6 @@ async function start(t: TestContext, env: Record<string, string>, command = COMM
     [],
     command,
   );
-  let printed = '';
-  watcher.child.stdout?.on('data', (text: string) => {
-    printed += text;
-  });
   t.after(async () => {
     watcher.child.kill('SIGKILL');
     await watcher.ended;
@@ -61,10 +55,7 @@ async function start(t: TestContext, env: Record<string, string>, command = COMM
   await until('the front', 60_000, async () =>
     (await scrape(port, { path: '/-/ready' })).status === 200 ? true : undefined,
   );
-  const logged = async (text: string) => {
-    await until(text, 60_000, async () => (printed.includes(text) ? true : undefined));
-  };
-  return { watcher, port, logged, message: () => JSON.parse(readFileSync(messagePath, 'utf8')) };
+  return { watcher, port, message: () => JSON.parse(readFileSync(messagePath, 'utf8')) };
 }
 
 async function open(t: TestContext, body: string | Uint8Array, env: Record<string, string> = {}, command = COMMAND) {
@@ -79,6 +70,14 @@ function scrapeUntil(port: number, what: string, isSo: (text: string, status: nu
     const { text, status } = await scrape(port, { isScraper: false });
     return isSo(text, status) ? text : undefined;
   });
+}
+
+/** Scrapes as Prometheus does until the process ends: an answer that comes late does not count. Returns the first. */
+async function scrapeToTheEnd({ port, watcher }: Run, timeoutSeconds = '10') {
+  const ask = () => scrape(port, { headers: { 'x-prometheus-scrape-timeout-seconds': timeoutSeconds } });
+  const first = await ask();
+  while (!(await Promise.race([watcher.ended, delay(1_000)]))) await ask().catch(() => null);
+  return { ...first, ...(await watcher.ended) };
 }
 
 test('the bytes of a live answer are those of the source, and ours after them, for every recorded exposition', async (t) => {
@@ -136,7 +135,7 @@ function assertChecked(promtool: readonly string[], before: Uint8Array, after: U
 test('after the end, with families that have vanished: only headers without samples, and ours, differ', async (t) => {
   const promtool = findPrograms().promtool;
   const main = await openMain(t);
-  const { source, port, logged } = await open(t, readRecordedBody(EXPOSITIONS[0] ?? ''), {
+  const { source, port, watcher } = await open(t, readRecordedBody(EXPOSITIONS[0] ?? ''), {
     LASTSCRAPE_DONE_WHEN: `port:${main.port}`,
     LASTSCRAPE_SETTLE: '0',
     LASTSCRAPE_SCRAPES: '1000',
@@ -148,7 +147,7 @@ test('after the end, with families that have vanished: only headers without samp
     // A read of the last program's page that is still under way would be taken for one of this program's.
     await scrape(port);
     await main.start();
-    await logged('"main is running');
+    await watcher.said('main is running');
     await scrapeUntil(port, 'main alive', (text) => readValue(text, 'lastscrape_main_ended') === 0);
     await scrape(port);
     // The second half of its families is gone, cut at the header of one.
@@ -209,15 +208,15 @@ for (const [name, answer] of [
     const main = await openMain(t);
     const run = await open(t, 'a 1\n', { LASTSCRAPE_DONE_WHEN: `port:${main.port}`, LASTSCRAPE_SETTLE: '0' });
     await main.start();
-    await run.logged('"main is running');
+    await run.watcher.said('main is running');
     assert.equal((await post(run.port)).status, 200);
     run.source.answer = answer;
     await main.stop();
-    await run.logged('"main ended');
-    const { status, text } = await scrape(run.port, { headers: { 'x-prometheus-scrape-timeout-seconds': '0.5' } });
+    await run.watcher.said('main ended');
+    const { status, text, code, report } = await scrapeToTheEnd(run, '0.9');
     assert.deepEqual([status, text.replace(OWN, ''), readValue(text, 'lastscrape_source_up')], [200, 'a 1\n', 0]);
-    const { code, report } = await run.watcher.ended;
-    assert.deepEqual([code, report?.['outcome'], report?.['scrapesSeen']], [0, 'scraped', 1]);
+    assert.deepEqual([code, report?.['outcome']], [0, 'scraped']);
+    assert.ok(Number(report?.['scrapesSeen']) >= 1);
   });
 
   test(`a source that ${name}: SIGTERM, and a second one, are obeyed`, async (t) => {
@@ -225,7 +224,7 @@ for (const [name, answer] of [
     run.source.answer = answer;
     const waiting = [scrape(run.port), post(run.port)].map((each) => each.catch(() => null));
     run.watcher.child.kill('SIGTERM');
-    await run.logged('"asked to terminate');
+    await run.watcher.said('asked to terminate');
     run.watcher.child.kill('SIGTERM');
     const { code, stderr } = await run.watcher.ended;
     assert.deepEqual([code, stderr], [0, '']);
@@ -277,13 +276,13 @@ for (const [limit, env] of [
   ['grace', { LASTSCRAPE_TERMINATION_GRACE: '2s' }],
 ] as const) {
   test(`scrapes that wait in the backlog when the ${limit} is over, after a standstill, are answered and count`, async (t) => {
-    const { port, watcher, logged } = await open(t, 'a 1\n', { LASTSCRAPE_SCRAPES: '8', ...env });
+    const { port, watcher } = await open(t, 'a 1\n', { LASTSCRAPE_SCRAPES: '8', ...env });
     watcher.child.kill('SIGTERM');
-    await logged('"asked to terminate');
+    await watcher.said('asked to terminate');
     watcher.child.kill('SIGSTOP');
     const clients = await Promise.all(Array.from({ length: 8 }, () => openRawClient(port)));
     for (const { send } of clients) send(scrapeHead());
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await delay(2_500);
     watcher.child.kill('SIGCONT');
     for (const { readAnswer } of clients) assert.equal((await readAnswer()).status, 200);
     const { report } = await watcher.ended;
@@ -295,12 +294,12 @@ test('a livenessProbe of the front goes on while a target is quitting, and a scr
   const target = await openSource();
   t.after(() => target[Symbol.asyncDispose]());
   target.answer = hang;
-  const { port, watcher, logged } = await open(t, 'a 1\n', {
+  const { port, watcher } = await open(t, 'a 1\n', {
     LASTSCRAPE_SCRAPES: '0',
     LASTSCRAPE_QUIT: `http://127.0.0.1:${target.port}/quit`,
   });
   watcher.child.kill('SIGTERM');
-  await logged('"quitting');
+  await watcher.said('quitting');
   await target.requests(1);
   assert.equal((await scrape(port, { path: '/-/healthy', isScraper: false })).status, 200);
   assert.equal((await scrape(port)).status, 503);
@@ -380,7 +379,7 @@ async function openTextfile(t: TestContext, before: string | null, env: Record<s
     LASTSCRAPE_FAIL_IF: 'errors_total > 10',
     ...env,
   });
-  await run.logged('"main is running');
+  await run.watcher.said('main is running');
   return { ...run, write: (text: string) => writeFileSync(path, text), pushed: () => pushed };
 }
 
@@ -404,10 +403,9 @@ test('a textfile first written after the last poll is read at the signal, and he
   const run = await openTextfile(t, null, {});
   run.write('errors_total 99\n');
   run.watcher.child.kill('SIGTERM');
-  await run.logged('"main ended');
-  const { text } = await scrape(run.port);
-  assert.equal(text.replace(OWN, ''), 'errors_total 99\n');
-  assert.equal((await run.watcher.ended).report?.['outcome'], 'scraped');
+  await run.watcher.said('main ended');
+  const { text, report } = await scrapeToTheEnd(run);
+  assert.deepEqual([text.replace(OWN, ''), report?.['outcome']], ['errors_total 99\n', 'scraped']);
 });
 
 test('a textfile that is never written: the report names the file, and no port', async (t) => {
@@ -419,13 +417,13 @@ test('a textfile that is never written: the report names the file, and no port',
 });
 
 test('what never came is in the report: a push, one that was refused, a call of the hook', async (t) => {
-  const end = async ({ watcher, port }: Run, isHeld = false) => {
-    watcher.child.kill('SIGTERM');
+  const end = async (run: Run, isHeld = false) => {
+    run.watcher.child.kill('SIGTERM');
     if (isHeld) {
-      await scrapeUntil(port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
-      await scrape(port);
+      await scrapeUntil(run.port, 'the end', (text) => readValue(text, 'lastscrape_main_ended') === 1);
+      await scrapeToTheEnd(run);
     }
-    const { report, log } = await watcher.ended;
+    const { report, log } = await run.watcher.ended;
     const warned = log.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg).slice(0, 15));
     return [String(report?.['outcome']), String(report?.['hint']).slice(0, 15), ...warned];
   };
