@@ -13,7 +13,7 @@ const skip = gateProgram(FILE, 'script', 'bsdutils');
 /** Each of these lines is there, in this order. */
 function assertOrder(order: readonly number[], lines: readonly string[]): void {
   const sorted = order.toSorted((one, other) => one - other);
-  assert.ok(order[0] !== -1 && order.join() === sorted.join(), lines.join('\n'));
+  assert.ok(!order.includes(-1) && order.join() === sorted.join(), lines.join('\n'));
 }
 
 describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
@@ -23,16 +23,13 @@ describe('the demo', { skip, concurrency: true, timeout: DEMO_MS }, () => {
     assert.equal(hasColor, false);
     const timeline = readTimeline(lines);
     const at = (pod: string, what: RegExp) => timeline.findIndex((line) => line.pod === pod && what.test(line.what));
-    const order = [
-      at('A+B', /^Locust +has ended/),
-      at('A', /^exporter +ended by the kubelet/),
-      at('B', /^lastscrape +main ended/),
-      at('B', /^demo +the pod is held/),
-      at('B', /^Prometheus +scrape 2: stores 219 requests, locust_up 0/),
-      at('B', /^lastscrape +exits with 0/),
-    ];
-    assertOrder(order, lines);
-    assert.ok(at('A', /^Prometheus +scrape 2: no target any more/) > 0);
+    const [ended, exit] = [at('A+B', /^Locust +has ended/), at('B', /^lastscrape +exits with 0/)];
+    const exporterEnd = at('A', /^exporter +ended by the kubelet/);
+    assertOrder([ended, exporterEnd, at('A', /^Prometheus +scrape \d: no target any more/)], lines);
+    // Two processes: on a busy machine lastscrape may say later than Prometheus what came before.
+    const hold = [at('B', /^lastscrape +main ended/), at('B', /^demo +the pod is held/)];
+    assertOrder([ended, ...hold, exit], lines);
+    assertOrder([ended, at('B', /^Prometheus +scrape \d: stores 219 requests, locust_up 0/), exit], lines);
     assert.doesNotMatch(lines.join('\n'), /\d\.\d{3}(?!Z)\b/, 'more digits than anybody reads');
     const [, lost, stored] = lines.flatMap((line) => /^ {2}requests +(\d+) of 219 +(\d+) of 219$/.exec(line) ?? []);
     assert.ok(Number(lost) < 219 && stored === '219', `${lost} and ${stored}`);
@@ -72,12 +69,12 @@ describe('the demo of a job with its own /metrics', { skip, concurrency: true, t
         at('A+B+C', /^job +starts/),
         at(pod, /^job +has ended/),
         at(pod, /^kubelet +sends SIGTERM/),
-        at(pod, /^Prometheus +scrape 3: stores/),
+        timeline.findLastIndex((line) => line.pod === pod && /^Prometheus +scrape \d: stores/.test(line.what)),
         at(pod, /^lastscrape +exits with 0/),
       ];
       assertOrder(order, lines);
     }
-    assert.ok(at('A', /^Prometheus +scrape 3: nothing answers any more/) > 0);
+    assert.ok(at('A', /^Prometheus +scrape \d: nothing answers any more/) > 0);
     const row = (name: string) =>
       lines.filter((line) => line.startsWith(`  ${name} `)).map((line) => line.trim().split(/ {2,}/).slice(1));
     assert.match(row('files')[0]?.[2] ?? '', /^100 of 100$/);

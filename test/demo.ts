@@ -29,10 +29,10 @@ const LOCUST_TIMES = {
   reportMs: 1_000,
   cacheMs: 500,
 };
-// Prometheus scrapes in mid-run, at 5.6 s, and at 16.6 s: 5.6 s after Locust's exit, later than the settle
+// Prometheus scrapes in mid-run, at 3.6 s, and at 16.6 s: 5.6 s after Locust's exit, later than the settle
 // time of 3 s. It is the case in which numbers are lost.
-const SCRAPE_INTERVAL_MS = 11_000;
-const SCRAPE_OFFSET_MS = 5_600;
+const SCRAPE_INTERVAL_MS = 13_000;
+const SCRAPE_OFFSET_MS = 3_600;
 /** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
 const KUBELET_MS = 1_000;
 /** The demo takes some 18 s, more on a busy machine. */

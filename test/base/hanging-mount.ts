@@ -12,6 +12,6 @@ export async function mountHanging({ folder, start }: PidNamespace): Promise<{ p
   const [path, ready] = [join(folder, 'mount'), join(folder, 'ready')];
   mkdirSync(path);
   const server = await start(['python3', MOUNT, path, ready], { uid: 0, comm: 'python3' });
-  await until('the mount', 10_000, async () => existsSync(ready) || undefined);
+  await until('the mount', 60_000, async () => existsSync(ready) || undefined);
   return { path, server };
 }

@@ -24,7 +24,7 @@ async function findByCheck(namespace: PidNamespace, name: string, uid?: number):
 
 /** The line of /proc of a process's one child, once that is a zombie. */
 function readZombieChild(pid: number): Promise<string> {
-  return until('a child that is a zombie', 10_000, async () => {
+  return until('a child that is a zombie', 60_000, async () => {
     const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
     const text = readFileSync(`/proc/${child}/stat`, 'utf8');
     return / Z /.test(text) ? text : undefined;
@@ -76,7 +76,7 @@ ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)`
   const { pid } = await namespace.start(['python3', '-c', program], { uid: 1000, comm: 'python3' });
   await until(
     'a first thread that is a zombie',
-    10_000,
+    60_000,
     async () => readFileSync(`/proc/${pid}/stat`, 'utf8').includes('(python3) Z ') || undefined,
   );
   assert.equal(await findByCheck(namespace, 'python3'), RUNS);

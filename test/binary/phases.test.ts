@@ -160,7 +160,7 @@ test('a configuration that cannot be used, with EXIT_ZERO: says so at once, and 
   await using pod = await openPod();
   await untilReached(pod);
   const watcher = startWatcher({ ...pod.env, LASTSCRAPE_TTL: 'soon', LASTSCRAPE_EXIT_ZERO: 'true' });
-  await until('the message', 60_000, async () => existsSync(pod.messagePath) || undefined);
+  await until('the message', 60_000, async () => pod.message());
   assert.deepEqual([pod.message()['outcome'], pod.message()['exitCode']], ['misconfigured', 78]);
   const firstCount = await scrapeAndCount(pod);
   let ownCount = 0;

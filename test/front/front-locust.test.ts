@@ -91,7 +91,7 @@ test('a Locust that answers half, and then is gone, leaves its last gauges as we
     await (await pair.ask('/metrics')).text();
     pair.front.tell({ main: 'living', wasAlive: true, endedAtMs: null });
     const askUntilDown = () =>
-      until('locust_up 0', 5_000, async () => {
+      until('locust_up 0', 60_000, async () => {
         const text = await (await pair.ask('/metrics')).text();
         return text.includes('load_test_up 0') ? text : undefined;
       });

@@ -22,7 +22,7 @@ test('a file source that hangs is given up in time, holds one thread, and finds 
   const script = join(import.meta.dirname, 'hanging-inside.ts');
   const { ended } = await namespace.start([process.execPath, script, path, output], { uid: 0, comm: NODE_COMM });
   const lines = () => (existsSync(output) ? readFileSync(output, 'utf8').split('\n').slice(0, -1) : []);
-  await until('six reads', 20_000, async () => lines().length >= 6 || undefined);
+  await until('six reads', 60_000, async () => lines().length >= 6 || undefined);
   assert.deepEqual(lines().slice(0, 6), [
     '0 timed out',
     '0 timed out',

@@ -3,6 +3,8 @@
 import { once } from 'node:events';
 import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Watcher } from '../support/watcher.ts';
 
 /** Answers one request; `number` counts from 1. */
 export type Answer = (socket: Socket, number: number, accept?: string) => void;
@@ -139,6 +141,14 @@ export function scrape(port: number, options: ScrapeOptions = {}): Promise<Scrap
     });
     request.end();
   });
+}
+
+/** Scrapes as Prometheus does until that process ends: what comes late does not count. Returns what came first. */
+export async function scrapeToTheEnd(port: number, { ended }: Watcher, timeoutSeconds = '10') {
+  const ask = () => scrape(port, { headers: { 'x-prometheus-scrape-timeout-seconds': timeoutSeconds } });
+  const first = await ask();
+  while (!(await Promise.race([ended, delay(1_000)]))) await ask().catch(() => null);
+  return { ...first, ...(await ended) };
 }
 
 /** The value of the one sample of a family that has no labels; undefined: it is missing. */

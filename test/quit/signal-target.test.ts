@@ -193,7 +193,7 @@ async function serve(
   const command = ['bash', '-c', isDeaf ? `trap "" TERM; ${server}` : server];
   const inhabitant = await namespace.start(command, { uid, comm: 'python3' });
   const url = `http://${address === '::1' ? '[::1]' : 'localhost'}:${port}`;
-  await until('a server', 10_000, async () => (await fetch(url)).ok || undefined);
+  await until('a server', 60_000, async () => (await fetch(url)).ok || undefined);
   return { ...inhabitant, port, url: `${url}/quit` };
 }
 

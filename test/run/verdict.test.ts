@@ -2,12 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { hang, openSource, reply, scrape } from '../front/source.ts';
+import { hang, openSource, reply, scrape, scrapeToTheEnd } from '../front/source.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
+import { findFreePort } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 import { type Ended, openPod, openPort, startWatcher, untilReached, type Watcher } from '../support/watcher.ts';
 
@@ -139,9 +138,7 @@ test('an exporter that comes back after the end with nothing in it is not believ
 });
 
 test('with a front the answer that ends the hold is the one that is judged', async (t) => {
-  const server: Server = createServer();
-  const port = await listen(server);
-  server.close();
+  const port = await findFreePort();
   const run = await open(t, 'a 0\n', {
     LASTSCRAPE_FAIL_IF: 'a > 1',
     LASTSCRAPE_FRONT: `127.0.0.1:${port}`,
@@ -150,15 +147,14 @@ test('with a front the answer that ends the hold is the one that is judged', asy
     LASTSCRAPE_DONE_WHEN: 'sigterm',
     LASTSCRAPE_POLL: '1h',
   });
-  await until('the front', 10_000, async () =>
+  await until('the front', 60_000, async () =>
     (await scrape(port, { path: '/-/ready' }).catch(() => null))?.status === 200 ? true : undefined,
   );
   await run.watcher.said('main is running');
   run.watcher.child.kill('SIGTERM');
   await run.watcher.said('main ended');
   run.source.answer = reply('a 2\n');
-  await scrape(port);
-  const ended = await run.watcher.ended;
+  const ended = await scrapeToTheEnd(port, run.watcher);
   const shown = [ended.report?.['outcome'], ...pick(ended)];
   assert.deepEqual(shown, ['scraped', 1, 1, 'failed', { entry: 'a > 1', seen: 2 }]);
 });

@@ -84,7 +84,7 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
     gone.then(() => Promise.reject(new Error('Cannot open a PID namespace: it ended at once'))),
   ]);
   const [first = 0] = listChildren(anchor.pid as number);
-  await until('the PID 1 of the namespace', 10_000, async () => readComm(first) === 'sleep' || undefined);
+  await until('the PID 1 of the namespace', 60_000, async () => readComm(first) === 'sleep' || undefined);
 
   function enter(command: readonly string[], uid: number): readonly string[] {
     // biome-ignore format: one command
@@ -98,7 +98,7 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
       const [entry = '', ...args] = enter(command, uid);
       const child = spawn(entry, args, { stdio: 'ignore', env: { PATH: SYSTEM_PATH } });
       const ended = once(child, 'close').then(([code, signal]) => code ?? findCode(signal));
-      const pid = await until(`a process "${comm}"`, 10_000, async () =>
+      const pid = await until(`a process "${comm}"`, 60_000, async () =>
         listChildren(child.pid as number).find((each) => readComm(each) === comm),
       );
       return { pid, ended };

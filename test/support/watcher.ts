@@ -83,7 +83,9 @@ export async function openPod({ faults = {} }: { readonly faults?: Partial<Expor
   await using opened = new AsyncDisposableStack();
   const folder = makeFolder();
   const messagePath = join(folder, 'termination-log');
+  const { promise: running, resolve: run } = Promise.withResolvers<void>();
   const locust = await openLocust({
+    onEvent: ({ kind }) => kind === 'running' && run(),
     startMs: 0,
     webDelayMs: 0,
     readyMs: 0,
@@ -96,6 +98,7 @@ export async function openPod({ faults = {} }: { readonly faults?: Partial<Expor
     cacheMs: 0,
   });
   opened.use(locust);
+  await running;
   const exporter = opened.use(await openExporter({ locustUrl: locust.webUrl, faults }));
   opened.defer(() => {
     for (const child of living) child.kill('SIGKILL');

@@ -28,7 +28,7 @@ function csv(count: number, failures = 0): string {
 }
 
 function untilCount(list: readonly unknown[], count: number): Promise<true> {
-  return until(`${count} of them`, 5_000, async () => (list.length === count ? true : undefined));
+  return until(`${count} of them`, 60_000, async () => (list.length === count ? true : undefined));
 }
 
 /** A Locust that says what a test wants it to, and the source that reads it. */
@@ -102,7 +102,7 @@ test('while nothing runs the CSV is read, every 250 ms without anybody asking, a
   assert.deepEqual(requests, [PAGE, CSV], 'not sooner');
   clock.advance(1);
   await untilCount(requests, 3);
-  assert.equal(await until('15', 5_000, async () => ((await read()).total === 15 ? 15 : undefined)), 15);
+  assert.equal(await until('15', 60_000, async () => ((await read()).total === 15 ? 15 : undefined)), 15);
   // The page is older than the CSV, as Locust keeps it for 2 s.
   clock.advance(500);
   locust.csv = '';
@@ -268,8 +268,8 @@ test('a Locust that is busy for longer than 5 s is down, once more asked for not
   server.close();
   locust.holds = '';
   held[0]?.end(page('stopped', 11));
-  await until('the CSV', 5_000, async () => (requests.at(-1) === CSV ? true : undefined));
-  const after = await until('its rows', 5_000, async () => {
+  await until('the CSV', 60_000, async () => (requests.at(-1) === CSV ? true : undefined));
+  const after = await until('its rows', 60_000, async () => {
     const found = await read();
     return found.total === 12 ? found : undefined;
   });
@@ -314,7 +314,7 @@ test('expectEnd() has everything read again, even while the page says that it ru
   await untilCount(requests, 7);
   clock.advance(30_000);
   // A page that was asked for meanwhile came late by this clock.
-  await until('the page', 5_000, async () => ((await read()).up === 1 ? true : undefined));
+  await until('the page', 60_000, async () => ((await read()).up === 1 ? true : undefined));
   const before = requests.length;
   clock.advance(500);
   await read();
