@@ -1,6 +1,8 @@
 // Text for a person: cut to a length, joined or broken into lines, without what can be secret in a URL (user,
 // password, query), or what a mistyped one may stand for. Pure.
 
+import { orNull } from './parse.ts';
+
 /** The text, or its beginning and `…`: at most `maxLength` UTF-16 units, never half a surrogate pair. */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
@@ -100,11 +102,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Null: the bytes are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return null;
-  }
+  return orNull(() => UTF8.decode(bytes));
 }
 
 /** Least share of common pairs, from 0 to 1, of near texts: EXPORTER_URL has 0.32 of METRICS_URL. */

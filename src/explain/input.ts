@@ -1,6 +1,7 @@
 // What comes through stdin → the pods and Jobs in it, or what is wrong with it. Pure.
 
 import { at, isObject, type Json, toObjects, toText } from '../base/json.ts';
+import { orNull } from '../base/parse.ts';
 import { quoteText } from './words.ts';
 
 /** The longest text that is read: about a thousand pods, within the heap that the binary allows itself. */
@@ -26,13 +27,10 @@ type InputResult = { readonly objects: readonly Json[]; readonly others: readonl
 export function readInput(text: string): InputResult {
   const trimmed = text.replace(/^\ufeff/, '').trim();
   if (trimmed === '') return { is: 'it is empty (if kubectl found nothing, its own message says why)' };
-  let root: unknown;
-  try {
-    root = JSON.parse(trimmed);
-  } catch {
-    // YAML, a table, an error of kubectl; or JSON that is cut, or more than one document.
+  const root: unknown = orNull(() => JSON.parse(trimmed));
+  // YAML, a table, an error of kubectl; or JSON that is cut, or more than one document.
+  if (root === null)
     return { is: `it is not one whole JSON document (it begins with ${JSON.stringify(quoteText(trimmed, 60))})` };
-  }
   const objects = listObjects(root);
   const wanted = objects.filter(isWhole);
   const others = objects

@@ -6,7 +6,7 @@ import { at, toObjects } from '../base/json.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
-import type { PodFacts } from './pod.ts';
+import type { Named, PodFacts } from './pod.ts';
 import { quoteShell, quoteYaml, readName } from './words.ts';
 
 /** Where a user pushed the image. */
@@ -26,9 +26,9 @@ export function logsCommand(pod: PodFacts, container: string, more = '--tail=20'
   return { what: 'its log', line };
 }
 
-/** What kubectl says of a pod, with its events, which its JSON does not have. */
-export function describeCommand(pod: PodFacts): Command {
-  const line = kubectl(pod, `describe pod ${quoteShell(pod.name)}`);
+/** What kubectl says of an object, with its events, which its JSON does not have. */
+export function describeCommand(object: Named, kind: 'pod' | 'job' = 'pod'): Command {
+  const line = kubectl(object, `describe ${kind} ${quoteShell(object.name)}`);
   return { what: 'more, and its events, which the JSON does not have', line };
 }
 

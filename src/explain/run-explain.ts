@@ -23,13 +23,8 @@ export async function runExplain(host: Host, kinds: Kinds, isJson: boolean, targ
     return code;
   };
   if (stdin.isTTY === true) return refuse('it is a terminal', EXIT.usage);
-  let text: string | null;
-  try {
-    text = await readText(stdin);
-  } catch (error) {
-    const { code = String(error) } = error as { code?: string };
-    return refuse(`it cannot be read (${code})`);
-  }
+  const text = await readText(stdin).catch((error: NodeJS.ErrnoException) => error);
+  if (text instanceof Error) return refuse(`it cannot be read (${text.code ?? text})`);
   if (text === null) return refuse('it is too long; name one pod, or add --selector');
   const [pods, behind] = targetsFile === '-' ? splitInput(text) : [text, null];
   const input = readInput(pods);

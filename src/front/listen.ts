@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { orNull } from '../base/parse.ts';
 import type { Clock } from '../base/waits.ts';
 import { type Connection, type ConnectionLimits, openConnections } from './connections.ts';
 import type { Exchange } from './send-answer.ts';
@@ -148,9 +149,5 @@ export function readRequestPath(target: string): string | null {
 }
 
 function writeSegment(segment: string): string {
-  try {
-    return encodeURIComponent(decodeURIComponent(segment));
-  } catch {
-    return segment;
-  }
+  return orNull(() => encodeURIComponent(decodeURIComponent(segment))) ?? segment;
 }

@@ -2,7 +2,7 @@
 // process, a test with its own.
 
 import { readFileSync } from 'node:fs';
-import type { Environment } from '../base/parse.ts';
+import { type Environment, orNull } from '../base/parse.ts';
 import type { SignalName } from '../decide/model.ts';
 
 /** The process that the program runs in. */
@@ -77,10 +77,7 @@ export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signal
  */
 export function hasMissedSigterm(): boolean {
   const SIGTERM_BIT = 1n << 14n;
-  try {
-    const [, caught] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
-    return caught !== undefined && (BigInt(`0x${caught}`) & SIGTERM_BIT) === 0n;
-  } catch {
-    return false;
-  }
+  const status = orNull(() => readFileSync('/proc/self/status', 'latin1')) ?? '';
+  const [, caught] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(status) ?? [];
+  return caught !== undefined && (BigInt(`0x${caught}`) & SIGTERM_BIT) === 0n;
 }

@@ -87,11 +87,6 @@ const metadata =
     Object.assign(object.metadata, fields);
 const deletedAt = '2026-11-22T07:00:00Z';
 
-const behindProxy: Edit = ({ spec, status }) => {
-  for (const each of [...spec.initContainers, ...status.initContainerStatuses]) each.name = 'lastscrape';
-  spec.containers.push({ name: 'istio-proxy', image: 'istio/proxyv2:1.23' });
-};
-
 const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
 const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
 const inContainer = (fields: object) => ({ spec: { containers: [fields] } });
@@ -445,6 +440,24 @@ const CASES: readonly Case[] = [
     { more: /^Its own work succeeded \(main ended with 0\)\. With LASTSCRAPE_EXIT_ZERO=true only a verdict / },
   ],
   [
+    'a pod that is deleted in the hold waits for the scrape, and does not ignore its signal',
+    'lastscrape-holds-as-a-native-sidecar',
+    metadata({ deletionTimestamp: deletedAt }),
+    { what: '', summary: /^lastscrape keeps \S+ \S+ from going: it waits for Prometheus's last scrape; killed at / },
+  ],
+  [
+    'native sidecars of a deleted pod are asked when its main has ended',
+    'lastscrape-holds-as-a-native-sidecar',
+    [RUNS_STILL, metadata({ deletionTimestamp: deletedAt })],
+    { reasons: 'terminating main', summary: /^main keeps \S+ \S+ from going: it was asked to end and still runs; / },
+  ],
+  [
+    'what has no network yet is not kept by its first container',
+    'unschedulable',
+    ({ status }) => Object.assign(status, { conditions: [{ type: 'PodReadyToStartContainers', status: 'False' }] }),
+    { reasons: 'notStarted', state: 'unknown', summary: /its volumes or its network are not ready$/ },
+  ],
+  [
     'a preempted pod was not deleted by a person',
     'terminating',
     ({ status }) => {
@@ -543,14 +556,6 @@ const CASES: readonly Case[] = [
     ({ spec }) => delete spec.initContainers[0].restartPolicy,
     { reasons: 'notStarted proxy', state: 'unknown', summary: /: it still runs, and the others wait for that$/ },
   ],
-  ...[true, false].map(
-    (hasProbe): Case => [
-      `a proxy that is not up keeps a lastscrape with${hasProbe ? '' : 'out'} a startup probe from starting`,
-      'native-sidecar-not-started',
-      [behindProxy, ({ spec }) => hasProbe || delete spec.initContainers[0].startupProbe],
-      { reasons: 'notStarted lastscrape', what: hasProbe ? /^Take the probe out / : '' },
-    ],
-  ),
   [
     'of a pod that has ended the report comes with its hint, each problem, and whether its last page is exact',
     'lastscrape-is-done',
@@ -580,7 +585,7 @@ const CASES: readonly Case[] = [
     'a Job that is suspended has no pods',
     'job-runs',
     ({ spec, status }) => [Object.assign(spec, { suspend: true }), delete status.active],
-    { state: 'stuck', summary: /: it is suspended, and no pod of it runs$/ },
+    { state: 'stuck', summary: /: it is suspended, and no pod of it runs$/, see: / describe job busy$/ },
   ],
 ];
 

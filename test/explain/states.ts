@@ -144,7 +144,7 @@ export function listExplainStates(images: StateImages): readonly ExplainState[] 
     ),
     state(
       'unschedulable',
-      'notStarted main',
+      'notStarted',
       job('huge', [{ ...main(), resources: { requests: { cpu: '1000', memory: '64Mi' } } }]),
       hasCondition('PodScheduled', 'False'),
     ),

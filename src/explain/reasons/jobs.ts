@@ -4,7 +4,7 @@
 import { at, type Json, toNumber, toObjects, toText } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
 import type { Command, Explanation, Reasons } from '../finding.ts';
-import { kubectl } from '../lines.ts';
+import { describeCommand, kubectl } from '../lines.ts';
 import { findCondition, readMetadata } from '../pod.ts';
 import { formatAge, quoteShell, quoteText, readTime } from '../words.ts';
 
@@ -27,9 +27,9 @@ export const JOB_REASONS: Reasons<JobFacts> = {
         ...says,
         ...(job.isDeleted ? [`It is deleted, and has ${names}.`] : []),
         ...(failedCount === 0 ? [] : [`${failedCount} failed; it gives up when more than ${job.backoffLimit} have.`]),
-        "What keeps a pod is in the pod's JSON.",
+        activeCount + terminatingCount > 0 ? "What keeps a pod is in the pod's JSON." : 'Its events may say why.',
       ].join(' '),
-      see: podsCommand(job),
+      see: activeCount + terminatingCount > 0 ? podsCommand(job) : describeCommand(job, 'job'),
     };
   },
 };

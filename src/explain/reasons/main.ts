@@ -6,12 +6,13 @@ import { at, type Json, toText } from '../../base/json.ts';
 import { joinNames } from '../../base/text.ts';
 import { type ContainerFacts, sinceStart } from '../container.ts';
 import type { Found, Reasons } from '../finding.ts';
-import { changePod, containerLines, describeCommand, logsCommand } from '../lines.ts';
-import { describeDisruption, describePod, findCondition, keepsPod, type PodFacts } from '../pod.ts';
+import { changePod, describeCommand, logsCommand } from '../lines.ts';
+import { describeDisruption, describePod, keepsPod, type PodFacts } from '../pod.ts';
 import { addOthers, formatAge, formatTime, quoteText, tailMessage } from '../words.ts';
 
 /** What comes before every start (the kubelet, pkg/kubelet, 1.36). */
 const STARTING = ['', 'ContainerCreating', 'PodInitializing'];
+const EARLY = ['PodScheduled', 'PodReadyToStartContainers'];
 
 /** The rows. */
 export const MAIN_REASONS: Reasons<PodFacts> = {
@@ -19,9 +20,11 @@ export const MAIN_REASONS: Reasons<PodFacts> = {
     const open = pod.containers.filter((each) => !each.isDone && !isUp(each, pod));
     const refused = open.filter(({ waiting, ended }) => ended !== null || !STARTING.includes(waiting?.reason ?? ''));
     if (refused.length > 0) return refused.map((container) => explainStart(container, pod, true));
-    const isScheduled = findCondition(pod.conditions, 'PodScheduled', 'False') === undefined;
+    // What comes before all containers is not the first one's doing.
+    const early = pod.conditions.find(({ type, status }) => EARLY.includes(toText(type)) && status === 'False');
+    if (early !== undefined && !pod.containers.some(wasStarted)) return explainEarly(early, pod);
     // The others wait for the first.
-    return open.slice(0, 1).map((container) => explainStart(container, pod, isScheduled ? null : true));
+    return open.slice(0, 1).map((container) => explainStart(container, pod, null));
   },
   mainRuns: (pod) => {
     const [first, ...others] = pod.mains.filter(({ running }) => running !== null);
@@ -56,46 +59,51 @@ function findMisfit(spec: Json): string | null {
   return isLinux && ['amd64', 'arm64'].includes(toText(arch)) ? null : 'The image is for Linux on amd64 and arm64';
 }
 
-/** @param isStuck null: it may be on its way */
+/** Without a node the scheduler says why; of volumes and the network the condition says nothing. */
+function explainEarly(
+  { reason = 'its volumes or its network are not ready', message = '' }: Json,
+  pod: PodFacts,
+): Found {
+  const words = quoteText(toText(message), 300);
+  return {
+    isStuck: words === '' ? null : true,
+    summary: `Nothing in ${describePod(pod)} is started: ${quoteText(toText(reason))}`,
+    since: pod.created,
+    why: words === '' ? 'The JSON does not show why.' : `The scheduler says: ${words}`,
+    see: describeCommand(pod),
+  };
+}
+
+/** One that does not run, or is not up yet. @param isStuck null: it may be on its way */
 function explainStart(container: ContainerFacts, pod: PodFacts, isStuck: true | null): Found {
-  if (container.running !== null) return explainStarting(container, pod);
+  const { name, role, running, waiting } = container;
   const last = container.ended ?? container.lastEnded;
-  const scheduled = findCondition(pod.conditions, 'PodScheduled', 'False');
-  const reason = quoteText(toText(container.waiting?.reason) || toText(scheduled?.['reason'])) || 'no reason given';
-  const from = container.role === 'regular' ? '' : ' from starting';
-  return keepsPod(container, pod, `${from}: it does not run (${reason})`, {
-    isStuck,
-    since: last === null ? pod.created : { atMs: last.atMs, what: `it ended with ${last.exitCode}, ${last.reason}` },
-    why: quoteWords(container, pod, toText(scheduled?.['message'])),
-    see: last === null ? describeCommand(pod) : logsCommand(pod, container.name, '--previous --tail=20'),
-  });
+  const from = role === 'regular' ? '' : ' from starting';
+  if (running !== null) {
+    const what = role === 'init' ? 'it still runs' : 'its startupProbe has not passed';
+    const more = { isStuck, since: sinceStart(container), why: 'Its log and its events show what it waits for.' };
+    const because = `${from}: ${what}, and the others wait for that`;
+    return keepsPod(container, pod, because, { ...more, see: logsCommand(pod, name) });
+  }
+  return keepsPod(
+    container,
+    pod,
+    `${from}: it does not run (${quoteText(toText(waiting?.reason)) || 'no reason given'})`,
+    {
+      isStuck,
+      since: last === null ? pod.created : { atMs: last.atMs, what: `it ended with ${last.exitCode}, ${last.reason}` },
+      why: quoteWords(container, pod),
+      see: last === null ? describeCommand(pod) : logsCommand(pod, name, '--previous --tail=20'),
+    },
+  );
 }
 
-/** An init container that works, or a native sidecar that is not up: the others wait. */
-function explainStarting(container: ContainerFacts, pod: PodFacts): Found {
-  const { name, role, program, spec } = container;
-  const proxy = pod.containers.find((each) => each.role === 'regular' && each.program?.kind === 'mesh');
-  const isBlocked = program?.kind === 'lastscrape' && proxy !== undefined && spec['startupProbe'] !== undefined;
-  const what = role === 'init' ? 'it still runs' : 'its startupProbe has not passed';
-  return keepsPod(container, pod, ` from starting: ${what}, and the others wait for that`, {
-    isStuck: isBlocked || null,
-    since: sinceStart(container),
-    why: isBlocked
-      ? `An init container redirects what comes into the pod to ${proxy.name}, which starts only after the probe.`
-      : 'Its log and its events show what it waits for.',
-    change: isBlocked ? changePod(pod, 'Take the probe out', containerLines(container, 'startupProbe: null')) : null,
-    see: logsCommand(pod, name),
-  });
-}
-
-/** What lastscrape's own report, the kubelet or the scheduler says. */
-function quoteWords(container: ContainerFacts, pod: PodFacts, scheduler: string): string {
-  const { lastscrape } = pod;
+/** What lastscrape's own report or the kubelet says. */
+function quoteWords(container: ContainerFacts, { lastscrape }: PodFacts): string {
   const problems = container === lastscrape?.container ? (lastscrape.report?.problems ?? []) : [];
   if (problems.length > 0) return `lastscrape reports: ${problems.map((each) => quoteText(each)).join('. ')}`;
   const kubelet = tailMessage(toText(container.waiting?.message));
-  const [who, says] = kubelet === '' ? ['scheduler', scheduler] : ['kubelet', kubelet];
-  return says === '' ? 'The JSON does not show why.' : `The ${who} says: ${quoteText(says, 300)}`;
+  return kubelet === '' ? 'The JSON does not show why.' : `The kubelet says: ${quoteText(kubelet, 300)}`;
 }
 
 /** Whether no other container waits for it. A native sidecar keeps no pod whose main was started. */
@@ -112,28 +120,36 @@ function wasStarted({ running, ended, lastEnded }: ContainerFacts): boolean {
 const JOB_FINALIZER = 'batch.kubernetes.io/job-tracking';
 /** How much later than its grace a pod may go: the kubelet kills, then updates the API server. */
 const LATE_MS = 30_000;
+/** What uses a grace. */
+const LONG =
+  'A preStop hook runs in it; a program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.';
+const HOLD = 'This is the task of lastscrape, which ends sooner where Prometheus scrapes the pod.';
 
 /** The rows of a pod that is being deleted. */
 export const DELETED_REASONS: Reasons<PodFacts> = {
   terminating: (pod, nowMs) => {
-    const [first, ...more] = pod.containers.filter(({ running }) => running !== null);
+    const running = pod.containers.filter((each) => each.running !== null);
+    const regular = running.filter(({ role }) => role !== 'native');
+    // Native sidecars are asked to end when the others have, and the last of them first.
+    const [first, ...more] = regular.length > 0 ? regular : running.slice(-1);
     if (first === undefined || pod.deletedByMs === null) return null;
     const disruption = describeDisruption(pod).replace(/\.$/, '');
     const others = pod.finalizers.filter((name) => name !== JOB_FINALIZER);
     const isLate = nowMs > pod.deletedByMs + LATE_MS;
+    const isHold = pod.mainsEnded !== null && first === pod.lastscrape?.container;
     const until = formatTime(pod.deletedByMs);
     const because = isLate
       ? `: its node should have killed it at ${until}, and has not confirmed that`
-      : `: it was asked to end and still runs; killed at ${until}`;
+      : `: it ${isHold ? "waits for Prometheus's last scrape" : 'was asked to end and still runs'}; killed at ${until}`;
     return keepsPod(first, pod, ` from going${addOthers(more)}${because}`, {
       isStuck: isLate,
       since: { atMs: pod.deletedByMs - pod.deletionGraceMs, what: 'the pod was deleted' },
       why: [
         ...(disruption === '' ? [] : [`It was not deleted by a person: ${disruption}.`]),
-        `Its grace is ${formatAge(pod.deletionGraceMs)}. A preStop hook runs in it; a program that ignores SIGTERM, or a shell that does not pass it on, uses all of it.`,
+        `Its grace is ${formatAge(pod.deletionGraceMs)}. ${isHold ? HOLD : LONG}`,
         ...others.map((name) => `After that the finalizer ${quoteText(name)} keeps the object.`),
       ].join(' '),
-      ...endSooner(pod),
+      ...(isHold ? { see: logsCommand(pod, first.name, '--tail=3') } : endSooner(pod)),
     });
   },
   deleted: (pod) => {

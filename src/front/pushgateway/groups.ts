@@ -2,6 +2,7 @@
 // (handler/push.go, storage/diskmetricstore.go). But what was deleted or replaced stays on the page until
 // every active scraper has had it. Pure.
 
+import { orNull } from '../../base/parse.ts';
 import { formatGoFloat } from '../../exposition/exposition-text.ts';
 import { POINT_SUFFIXES } from '../../exposition/families.ts';
 import {
@@ -177,7 +178,8 @@ const PATH = /^\/metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
 
 /** The group that a path names, or why it names no group; null: the path is not for pushes. */
 export function readGrouping(target: string): Grouping | string | null {
-  const path = decodePath(target.replace(/[?#].*$/s, ''));
+  // Percent-decoded before it is split, as in Go: a slash in a value needs base64.
+  const path = orNull(() => decodeURIComponent(target.replace(/[?#].*$/s, '')));
   const [match, encoding, job = '', rest = ''] = PATH.exec(path ?? '') ?? [];
   if (path === null) return 'the path is not percent-encoded UTF-8';
   if (match === undefined) return null;
@@ -194,15 +196,6 @@ export function readGrouping(target: string): Grouping | string | null {
   const name = readValue(job, encoding);
   if (name === null) return 'invalid base64 encoding in job name';
   return name === '' ? 'job name is required' : grouping.set('job', name);
-}
-
-/** Percent-decoded before it is split, as in Go: a slash in a value needs base64. */
-function decodePath(path: string): string | null {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return null;
-  }
 }
 
 /** Base64 for URLs, padded or not (RFC 4648, 5). Null: not Base64, or not of UTF-8. */
