@@ -13,14 +13,8 @@ export type DialResult =
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** `hasOneBuffer`: what the socket reads is overwritten by the next read; its reader takes it at once. */
-export type DialOptions = Limits & { readonly hasOneBuffer?: boolean };
-
-/**
- * Four times Node's: each piece costs its way through undici and to the readers, a third of the CPU time of
- * 3 MB. Pages that are never read into are not in memory.
- */
-const READ_BYTES = 256 * 1024;
+/** `buffer`: the socket reads into this, over what it read before; its reader takes that at once. */
+export type DialOptions = Limits & { readonly buffer?: Buffer | undefined };
 
 /** Whether there was an attempt, and each was refused; a code for each address. */
 export function isRefused(codes: readonly string[]): boolean {
@@ -103,7 +97,7 @@ async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<
   const socket: Socket = connect({
     ...target,
     noDelay: true,
-    ...(limits.hasOneBuffer === true && { onread: readIntoOne(() => socket) }),
+    ...(limits.buffer !== undefined && { onread: readInto(limits.buffer, () => socket) }),
   });
   const codes = await waitWithin<readonly string[]>(
     limits,
@@ -130,10 +124,10 @@ async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<
   return ['ECONNREFUSED'];
 }
 
-function readIntoOne(findSocket: () => Socket): OnReadOpts {
+function readInto(buffer: Buffer, findSocket: () => Socket): OnReadOpts {
   return {
-    buffer: Buffer.allocUnsafeSlow(READ_BYTES),
-    callback(sizeBytes, buffer) {
+    buffer,
+    callback(sizeBytes) {
       const socket = findSocket();
       const piece = buffer.subarray(0, sizeBytes);
       // Without a listener nothing takes it at once.

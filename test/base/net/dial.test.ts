@@ -78,7 +78,7 @@ test('dial() opens a socket with one buffer, which loses nothing that comes befo
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   context.after(() => server.close());
-  const result = await dial('127.0.0.1', (server.address() as AddressInfo).port, { hasOneBuffer: true });
+  const result = await dial('127.0.0.1', (server.address() as AddressInfo).port, { buffer: Buffer.alloc(16) });
   assert.ok(result.kind === 'open');
   const { socket } = result;
   context.after(() => socket.destroy());
