@@ -57,13 +57,13 @@ describe('a load test ends undisturbed', { concurrency: CONCURRENCY, skip }, () 
   );
 
   runScenario(programs, 'odd request names cost no number', (pod) =>
-    playNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '2s', masterExitCode: 1 }),
+    playNormalEnd(pod, { locustfile: ODD_NAMES, scrapeInterval: '5s', masterExitCode: 1 }),
   );
 
   // locust_up stays 0 for the whole run, and only the port shows that Locust is there.
   runScenario(programs, '--headless is not taken for done before its end', async (pod) => {
     const exporter = pod.startExporter();
-    const prometheus = await pod.startPrometheus('1s');
+    const prometheus = await pod.startPrometheus('5s');
     const watcher = pod.startWatcher();
     const master = pod.startMaster({ extraArgs: ['--headless'] });
     pod.startWorker();

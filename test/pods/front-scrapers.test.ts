@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gateFull } from '../support/programs.ts';
-import { withFrontPod } from './front-pod.ts';
+import { START_MS, withFrontPod } from './front-pod.ts';
 import { gateFront } from './front-programs.ts';
 import { type OpenScrapers, openAgent, openCollector, openPrometheus, playFinals } from './front-scrapers.ts';
 
@@ -16,7 +16,7 @@ const skipCollector =
 const JOBS_COUNT = 3;
 
 /** Twice the longest interval here: every scraper knows the job. */
-const WORK_MS = 6000;
+const WORK_MS = 12_000;
 
 /** Two cores carry the scrapers of three scenarios. */
 const CONCURRENCY = 3;
@@ -36,8 +36,8 @@ async function proveFinals(open: OpenScrapers): Promise<void> {
 describe('the final number is with every scraper', { concurrency: CONCURRENCY, skip }, () => {
   it('two replicas behind one address, of the same interval', { timeout: 200_000 }, () =>
     proveFinals(async (pod, ports) => [
-      await openPrometheus(pod, ports, { name: 'a', interval: '2s' }),
-      await openPrometheus(pod, ports, { name: 'b', interval: '2s' }),
+      await openPrometheus(pod, ports, { name: 'a', interval: '4s' }),
+      await openPrometheus(pod, ports, { name: 'b', interval: '4s' }),
     ]),
   );
 
@@ -46,29 +46,29 @@ describe('the final number is with every scraper', { concurrency: CONCURRENCY, s
       const address = '10.9.8.7';
       const isNamespace = pod.network.kind === 'namespace';
       if (isNamespace)
-        await pod.start('ip', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']).waitForExit(10_000);
+        await pod.start('ip', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']).waitForExit(START_MS);
       return [
-        await openPrometheus(pod, ports, { name: 'fast', interval: '1s' }),
-        await openPrometheus(pod, ports, { name: 'slow', interval: '3s', ...(isNamespace ? { address } : {}) }),
+        await openPrometheus(pod, ports, { name: 'fast', interval: '3s' }),
+        await openPrometheus(pod, ports, { name: 'slow', interval: '6s', ...(isNamespace ? { address } : {}) }),
       ];
     }),
   );
 
   it('a Prometheus in agent mode, which sends on what it scraped', { timeout: 200_000 }, () =>
-    proveFinals(async (pod, ports) => [await openAgent(pod, ports, '2s')]),
+    proveFinals(async (pod, ports) => [await openAgent(pod, ports, '4s')]),
   );
 
   it('the OpenTelemetry Collector', { skip: skipCollector, timeout: 200_000 }, () =>
-    proveFinals(async (pod, ports) => [await openCollector(pod, ports, '2s')]),
+    proveFinals(async (pod, ports) => [await openCollector(pod, ports, '4s')]),
   );
 
   // Version 3 refuses a Content-Type that it does not know; asked for protobuf, one may answer in text.
   it('Prometheus 3, by its defaults and with protobuf first', { timeout: 200_000 }, () =>
     proveFinals(async (pod, ports) => [
-      await openPrometheus(pod, ports, { name: 'defaults', interval: '2s', program: 'prometheus3' }),
+      await openPrometheus(pod, ports, { name: 'defaults', interval: '4s', program: 'prometheus3' }),
       await openPrometheus(pod, ports, {
         name: 'protobuf',
-        interval: '2s',
+        interval: '4s',
         program: 'prometheus3',
         settings: '    scrape_protocols: [PrometheusProto, OpenMetricsText1.0.0, PrometheusText0.0.4]\n',
       }),

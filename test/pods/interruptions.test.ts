@@ -37,7 +37,7 @@ function waitForMsg(watcher: Child, msg: string): Promise<unknown> {
 
 async function endLocustBy(pod: Pod, signal: 'SIGTERM' | 'SIGKILL'): Promise<Child> {
   const exporter = pod.startExporter();
-  const prometheus = await pod.startPrometheus('2s');
+  const prometheus = await pod.startPrometheus('5s');
   const watcher = pod.startWatcher();
   const master = pod.startMaster({ runTime: '10m' });
   pod.startWorker();

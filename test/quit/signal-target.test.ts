@@ -179,7 +179,7 @@ test('--check names the processes and signals none', { skip }, async () => {
   process.kill(tail.pid, 0);
 });
 
-const FORCED = { LASTSCRAPE_QUIT_TIMEOUT: '2s' };
+const FORCED = { LASTSCRAPE_QUIT_TIMEOUT: '5s' };
 
 /** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. Its argv[0] is `name`. */
 async function serve(

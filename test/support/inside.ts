@@ -67,7 +67,7 @@ async function crowdIn(port: number): Promise<number> {
   for (let count = 0; count < 200; count += 1) {
     const socket = connect({ port, host: '127.0.0.1' });
     const isIn = await new Promise<boolean>((resolve) => {
-      socket.setTimeout(1000, () => resolve(false));
+      socket.setTimeout(5000, () => resolve(false));
       socket.once('connect', () => resolve(true));
       socket.on('error', () => resolve(false));
     });

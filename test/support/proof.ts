@@ -74,16 +74,12 @@ export async function proveStored(prometheus: Prometheus, total: number): Promis
 }
 
 /**
- * Checks that the report claims no more scrapes since the end than this Prometheus, the only one, made;
- * `metric` is any that each scrape stores.
+ * Checks that the report claims no more scrapes since the end than this Prometheus, the only one, made. The exporter
+ * counts those too that Prometheus gave up.
  */
-export async function proveScrapesSeen(
-  prometheus: Prometheus,
-  report: ReportFields,
-  metric = 'locust_up',
-): Promise<void> {
+export async function proveScrapesSeen(prometheus: Prometheus, report: ReportFields): Promise<void> {
   const sinceSeconds = Date.parse(report.mainEndedAt ?? '') / 1000 - BASELINE_SECONDS - ROUNDING_SECONDS;
-  const [series] = await prometheus.readSeries(metric);
+  const [series] = await prometheus.readSeries('up');
   const [durations] = await prometheus.readSeries('scrape_duration_seconds');
   // By when it was over: one that set out earlier may have reached a busy exporter only then.
   const madeCount = series?.samples.filter(({ atSeconds }) => {
@@ -96,7 +92,7 @@ export async function proveScrapesSeen(
   );
 }
 
-/** The same for the scrapes while main ran. The exporter counts those too that Prometheus gave up. */
+/** The same for the scrapes while main ran. */
 export async function proveScrapesWhileRunning(prometheus: Prometheus, report: ReportFields): Promise<void> {
   const untilSeconds = Date.parse(report.mainEndedAt ?? '') / 1000 + ROUNDING_SECONDS;
   const [series] = await prometheus.readSeries('up');

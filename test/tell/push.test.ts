@@ -163,11 +163,9 @@ test('sendPush() tries for ever until its signal comes: 503, refused, no answer'
 
 test('sendPush() ends at its signal in a pause, and before it began', async () => {
   const limit = new AbortController();
-  await using busy = await openHttp((response) => {
-    response.writeHead(503).end('busy');
-    setTimeout(() => limit.abort('no time is left'), 20);
-  });
-  const { result: paused } = await push(busy.port, { signal: limit.signal, pausesMs: [600_000] });
+  await using busy = await openHttp((response) => response.writeHead(503).end('busy'));
+  const onRetry = () => setImmediate(() => limit.abort('no time is left'));
+  const { result: paused } = await push(busy.port, { signal: limit.signal, pausesMs: [600_000], onRetry });
   assert.deepEqual(paused, { kind: 'failed', why: 'HTTP 503: busy' });
   const { result: never } = await push(busy.port, { signal: limit.signal });
   assert.deepEqual([never, busy.seen.length], [{ kind: 'failed', why: 'no time was left' }, 1]);
@@ -207,9 +205,9 @@ test('sendPush() gives a later try the time that the first one had too little of
   await using server = await openHttp((response, _, count) => {
     // As one that takes a long request slowly.
     if (count === 0) return;
-    setTimeout(() => response.end(), 400);
+    setTimeout(() => response.end(), 1_500);
   });
-  const { result, retries } = await push(server.port, { timeoutsMs: [200, 30_000] }, 'a 1\n');
+  const { result, retries } = await push(server.port, { timeoutsMs: [1_000, 60_000] }, 'a 1\n');
   assert.deepEqual(result, { kind: 'accepted', requestsCount: 1 });
   assert.match(retries.join(), /^127.0.0.1:\d+ did not answer in time$/);
 });

@@ -44,7 +44,7 @@ async function listen(context: TestContext, host: string, port = 0): Promise<num
 }
 
 async function dialOnce(host: string, port: number, signal?: AbortSignal, by = dial): Promise<DialResult> {
-  const result = await by(host, port, { timeoutMs: 5_000, signal });
+  const result = await by(host, port, { timeoutMs: 60_000, signal });
   if (result.kind === 'open') result.socket.destroy();
   return result;
 }
@@ -60,7 +60,7 @@ test('dial() finds a listener that has IPv4 only', async (context) => {
 test('dial() leaves its local port to who listens there, while it is connected and afterwards', async (context) => {
   const port = await listen(context, '127.0.0.1');
   for (const isOver of [false, true]) {
-    const result = await dial('localhost', port, { timeoutMs: 5_000 });
+    const result = await dial('localhost', port, { timeoutMs: 60_000 });
     assert.ok(result.kind === 'open');
     const { localPort = 0 } = result.socket;
     if (isOver) await once(result.socket.destroy(), 'close');

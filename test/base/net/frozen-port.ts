@@ -26,7 +26,7 @@ export async function freezePort(): Promise<FrozenPort> {
   child.kill('SIGSTOP');
   let result: DialResult;
   do {
-    result = await dial('localhost', port, { timeoutMs: 250 });
+    result = await dial('localhost', port, { timeoutMs: 1_000 });
     if (result.kind === 'open') sockets.push(result.socket);
   } while (result.kind === 'open' && sockets.length < BACKLOG_MAX_COUNT);
   assert.notEqual(result.kind, 'open', 'the backlog is never full');
