@@ -31,13 +31,8 @@ export async function listen(
 }
 
 async function listenAt(server: Server, host: string, port: number): Promise<string | null> {
-  try {
-    await once(server.listen({ host, port }), 'listening');
-    return null;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return code ?? message;
-  }
+  const listening = once(server.listen({ host, port }), 'listening');
+  return listening.then(() => null).catch(({ code, message }: NodeJS.ErrnoException) => code ?? message);
 }
 
 /** What is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */

@@ -139,6 +139,9 @@ export function findHint(found: Summarized, input: ReportInput): string | null {
   return findScrapesHint(found, input) ?? findNumbersHint(found, input);
 }
 
+/** With less, main may have had no time for a read; the kubelet's signal comes up to 2 s after its end. */
+const SHORT_SECONDS = 5;
+
 /** What may have kept the scrapes away; null: nothing did. */
 function findScrapesHint(found: Summarized, { state, policy, source, stage }: ReportInput): string | null {
   const { facts, phase } = state;
@@ -147,7 +150,10 @@ function findScrapesHint(found: Summarized, { state, policy, source, stage }: Re
   if (outcome === 'exporterGone' && source.kind !== 'pushes' && !facts.hasAnswered) {
     const page = policy.front === null ? 'where the exporter listens' : "main's own page";
     const where = source.kind === 'files' ? 'what main writes in a volume of both' : page;
-    return `set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
+    const { ranSeconds } = found.fields;
+    const isShort = policy.front !== null && source.kind === 'program' && Number(ranSeconds) < SHORT_SECONDS;
+    const call = isShort ? `main ran for ${ranSeconds} s, maybe too short to be read: ${adviseCall(policy)}; or ` : '';
+    return `${call}set LASTSCRAPE_METRICS_URL to ${where}, or LASTSCRAPE_SCRAPES=0 if there is none`;
   }
   const isGivenUp = stage.kind === 'done' && stage.by !== null;
   if (outcome !== 'expired' && (outcome !== 'terminated' || isGivenUp)) return null;
@@ -225,6 +231,10 @@ function findNumbersHint({ fields, judged, lastPage }: Summarized, input: Report
   return verdict ?? (isDelivered ? findLossHint(input, lastPage) : null);
 }
 
+function adviseCall({ front }: ReportInput['policy']): string {
+  return `add lastscrape.dev/hook: python, or end main with POST http://localhost:${front?.port}/-/snapshot`;
+}
+
 /** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
 function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
   if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
@@ -232,7 +242,7 @@ function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null
   const { calledMs } = lastPage;
   if (calledMs !== undefined)
     return `${missing}its last call of /-/snapshot was ${(calledMs / 1000).toFixed(1)} s before it ended`;
-  return `${missing}add lastscrape.dev/hook: python, or end main with POST http://localhost:${policy.front?.port}/-/snapshot`;
+  return missing + adviseCall(policy);
 }
 
 /** What is wrong with the entries themselves; null: nothing. */
