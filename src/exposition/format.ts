@@ -19,41 +19,19 @@ export type PageType = { readonly format: Format; readonly contentType: string }
 /** Of pages that no program typed. */
 export const TEXT_PAGE: PageType = { format: 'text', contentType: TEXT_TYPE };
 
-/** Each parameter must have one of these values; '' allows it to be absent. */
-type Row = {
-  readonly media: string;
-  readonly format: Format;
-  readonly wanted: Readonly<Record<string, readonly string[]>>;
+/** By the media type alone, as Prometheus tells them. */
+const FORMATS: Readonly<Record<string, Format>> = {
+  'application/openmetrics-text': 'openMetrics',
+  'application/vnd.google.protobuf': 'protobuf',
 };
 
-const ROWS: readonly Row[] = [
-  { media: 'text/plain', format: 'text', wanted: { version: ['', '0.0.4', '1.0.0'] } },
-  { media: 'application/openmetrics-text', format: 'openMetrics', wanted: { version: ['', '0.0.1', '1.0.0'] } },
-  {
-    media: 'application/vnd.google.protobuf',
-    format: 'protobuf',
-    wanted: { proto: ['io.prometheus.client.metricfamily'], encoding: ['delimited'] },
-  },
-];
-
-/** The type of a page; text without a Content-Type. Null: another. */
-export function readPageType(contentType: string): PageType | null {
+/**
+ * The type of a page. Any other is text under its own name: programs that leave the type to their framework
+ * send text/html (Flask, Express), which Prometheus 2, vmagent and `fallback_scrape_protocol` read as text.
+ */
+export function readPageType(contentType: string): PageType {
   // What else a header may hold cannot be passed on.
-  const format = /^[\t -~]*$/.test(contentType) ? readFormat(contentType) : null;
-  return format === null ? null : { format, contentType: contentType.trim() === '' ? TEXT_TYPE : contentType };
-}
-
-function readFormat(contentType: string): Format | null {
-  const [media = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
-  if (media === '') return 'text';
-  const row = ROWS.find((each) => each.media === media);
-  if (row === undefined) return null;
-  const values = new Map(parameters.map(readParameter));
-  const isWanted = Object.entries(row.wanted).every(([name, texts]) => texts.includes(values.get(name) ?? ''));
-  return isWanted ? row.format : null;
-}
-
-function readParameter(parameter: string): readonly [name: string, value: string] {
-  const [name = '', value = ''] = parameter.split(/=(.*)/s);
-  return [name.trim(), value.trim().replace(/^"(.*)"$/, '$1')];
+  if (!/^[\t -~]*$/.test(contentType) || contentType.trim() === '') return TEXT_PAGE;
+  const [media = ''] = contentType.toLowerCase().split(';');
+  return { format: FORMATS[media.trim()] ?? 'text', contentType };
 }

@@ -11,7 +11,7 @@ import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts'
 /** Where it is fetched. */
 export type GetterParts = {
   readonly url: URL;
-  /** Reject what by its Content-Type is no exposition, not read it as text; send again what was dropped. */
+  /** Keep its Content-Type, not read all but OpenMetrics as text; send again what was dropped. */
   readonly isForServing: boolean;
   /** How the program is asked. Default: over HTTP. */
   readonly open?: typeof openExchange;
@@ -127,8 +127,6 @@ function readHead(headers: Headers, isForServing: boolean): PageType | string {
   const encoding = String(headers['content-encoding'] ?? '').trim();
   // None was asked for: it is a proxy's mistake, or another program's.
   if (!['', 'identity'].includes(encoding.toLowerCase())) return `Content-Encoding ${encoding.slice(0, 40)}`;
-  const contentType = String(headers['content-type'] ?? '').trim();
-  const type = readPageType(contentType);
-  if (!isForServing) return type?.format === 'openMetrics' ? type : TEXT_PAGE;
-  return type ?? `Content-Type ${contentType.slice(0, 80)}`;
+  const type = readPageType(String(headers['content-type'] ?? ''));
+  return isForServing || type.format === 'openMetrics' ? type : TEXT_PAGE;
 }

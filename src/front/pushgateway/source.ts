@@ -178,7 +178,7 @@ function unpack(request: IncomingMessage): AsyncIterable<Buffer> {
 
 /** Any other type is read as text, as Pushgateway does. */
 function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Grouping): PushedBody {
-  const format = readPageType(headers['content-type'] ?? '')?.format ?? 'text';
+  const { format } = readPageType(headers['content-type'] ?? '');
   return format === 'protobuf' ? readPushedMessages(bytes, grouping) : readPushedText(bytes, format, grouping);
 }
 
