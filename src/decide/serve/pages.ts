@@ -67,9 +67,16 @@ export type Pages<Store> = {
 /** What is known next, and what to log. */
 export type PagesStep<Store> = { readonly pages: Pages<Store>; readonly log?: LogEntry };
 
-/** The Accept of a request; that of the text where there is none, or one that takes anything. */
-export function readAccept(header: string | undefined): string {
-  return header === undefined || /^\s*(?:\*\/\*\s*)?$/.test(header) ? TEXT_ACCEPT : header;
+/** From 2.0 on pages of OpenMetrics cannot be joined. Prometheus 3.16 asks for it with `openmetrics2`. */
+const NEWER_OPEN_METRICS = /application\/openmetrics-text\s*;[^,]*version\s*=\s*"?(?![01]\.)[^,]*,?/gi;
+
+/**
+ * The Accept of a request, without formats that cannot be served; that of the text where there is none, or
+ * one that takes anything.
+ */
+export function readAccept(header = ''): string {
+  const accept = header.replace(NEWER_OPEN_METRICS, '');
+  return /^\s*(?:\*\/\*\s*)?$/.test(accept) ? TEXT_ACCEPT : accept;
 }
 
 /** The Accepts in use, the newest first. */

@@ -124,7 +124,10 @@ function use(...requests: readonly (readonly [accept: string, atMs: number])[]):
   return requests.reduce((pages, [accept, atMs]) => takeUse(pages, accept, atMs), beginPages(true, true)).uses;
 }
 
-test('readAccept() keeps an Accept byte for byte, and takes text for anything', () => {
+test('readAccept() keeps an Accept byte for byte, but for OpenMetrics from 2.0 on, and takes text for anything', () => {
+  const [om1, om2] = ['1', '2'].map((major) => `application/openmetrics-text;version=${major}.0.0;q=0.5`);
+  assert.equal(readAccept(`${om2},${om1},text/plain`), `${om1},text/plain`);
+  assert.equal(readAccept(om2), TEXT_ACCEPT);
   for (const header of [undefined, '', ' ', '*/*', ' */* ']) assert.equal(readAccept(header), TEXT_ACCEPT);
   for (const header of ['*/*;q=0.1', ' text/plain', 'a, */*', 'x'.repeat(8_192)])
     assert.equal(readAccept(header), header);
