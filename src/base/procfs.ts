@@ -1,7 +1,7 @@
 // The pod's processes in /proc, where its containers share a PID namespace: by name, by PID, by the port they
 // listen on. Only reads, and never rejects. Formats: Linux man-pages, proc(5).
 
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { readdir, readFile, readlink } from './files.ts';
 import { orNull } from './parse.ts';
 
@@ -128,7 +128,7 @@ export async function findPortOwners(
   programs: readonly string[] | null,
   ownPid: number,
 ): Promise<FindResult> {
-  const sockets = await findListeningSockets(port);
+  const sockets = findListeningSockets(port);
   if (sockets.size === 0) return unknown(`nothing listens on port ${port}`);
   const pids = await listPids(ownPid);
   if (typeof pids === 'string') return unknown(pids);
@@ -160,10 +160,9 @@ const LOOPBACK = /^(00000000|[0-9A-F]{6}7F|0{32}|0{24}01000000|0{16}FFFF0000[0-9
 const LISTENS = '0A';
 
 /** The sockets that listen on a port of loopback, as the links in /proc/PID/fd name them. */
-async function findListeningSockets(port: number): Promise<ReadonlySet<string>> {
-  const listening = (await readSockets()).filter(
-    ({ local, state }) => state === LISTENS && local.port === port && LOOPBACK.test(local.address),
-  );
+function findListeningSockets(port: number): ReadonlySet<string> {
+  const sockets = SOCKET_TABLES.flatMap((path) => readSockets(path, port));
+  const listening = sockets.filter(({ local, state }) => state === LISTENS && LOOPBACK.test(local.address));
   return new Set(listening.map(({ inode }) => `socket:[${inode}]`));
 }
 
@@ -186,8 +185,7 @@ export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): 
   for (let count = 0; count < TABLE_READS_COUNT; count++) {
     let isShown = false;
     for (const path of SOCKET_TABLES) {
-      const text = orNull(() => readFileSync(path, 'utf8')) ?? '';
-      const sockets = parseSockets(text).filter(({ local }) => local.port === localPort);
+      const sockets = readSockets(path, localPort);
       const found = sockets.filter(({ remote }) => remote.port === remotePort);
       if (found.length > 0) return Math.max(...found.map(({ unacknowledgedBytes }) => unacknowledgedBytes));
       isShown ||= sockets.length > 0;
@@ -197,21 +195,34 @@ export function readUnacknowledged({ localPort, remotePort }: ConnectionPorts): 
   return Number.POSITIVE_INFINITY;
 }
 
-/** The TCP sockets of this network namespace. */
-async function readSockets() {
-  const tables = await Promise.all(SOCKET_TABLES.map((path) => readFile(path, 'utf8').catch(() => '')));
-  return tables.flatMap(parseSockets);
+/** What one read of such a table returns at most. */
+const TABLE_PIECE_BYTES = 4096;
+
+/**
+ * The TCP sockets of this network namespace with that local port. Piece by piece: a load test's pod may have
+ * 60,000 others in TIME_WAIT, whose rows together do not fit into the heap.
+ */
+function readSockets(path: string, localPort: number) {
+  const file = orNull(() => openSync(path, 'r'));
+  if (file === null) return [];
+  const hex = `:${localPort.toString(16).toUpperCase().padStart(4, '0')} `;
+  const piece = Buffer.allocUnsafe(TABLE_PIECE_BYTES);
+  const found: string[] = [];
+  let rest = '';
+  for (let sizeBytes = 1; sizeBytes > 0; ) {
+    sizeBytes = readSync(file, piece, 0, piece.length, null);
+    const rows = `${rest}${piece.toString('latin1', 0, sizeBytes)}`.split('\n');
+    rest = rows.pop() ?? '';
+    found.push(...rows.filter((row) => row.includes(hex)));
+  }
+  closeSync(file);
+  return found.map(parseSocket).filter(({ local }) => local.port === localPort);
 }
 
-function parseSockets(table: string) {
-  const rows = table.split('\n').map((line) => line.trim().split(/\s+/));
-  return rows.map(([, local = '', remote = '', state, queues = '', , , , , inode]) => ({
-    local: readEndpoint(local),
-    remote: readEndpoint(remote),
-    state,
-    unacknowledgedBytes: Number.parseInt(queues, 16) || 0,
-    inode,
-  }));
+function parseSocket(row: string) {
+  const [, local = '', remote = '', state, queues = '', , , , , inode] = row.trim().split(/\s+/);
+  const unacknowledgedBytes = Number.parseInt(queues, 16);
+  return { local: readEndpoint(local), remote: readEndpoint(remote), state, unacknowledgedBytes, inode };
 }
 
 function readEndpoint(text: string): { readonly address: string; readonly port: number } {

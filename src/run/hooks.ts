@@ -78,8 +78,8 @@ def listens():
     listening = set()
     for table in tables:
         with open(table, encoding="ascii") as rows:
-            cells = [row.split() for row in rows]
-        listening.update("socket:[%s]" % row[9] for row in cells if row[3] == "0A")
+            # One by one: a load test's pod may have 60,000 of them.
+            listening.update("socket:[%s]" % row[9] for row in map(str.split, rows) if row[3] == "0A")
     for fd in os.listdir("/proc/self/fd") if tables else ():
         try:
             if os.readlink("/proc/self/fd/" + fd) in listening:

@@ -1,12 +1,14 @@
 // What lastscrape finds in a PID namespace, as --check prints it: which names match, and what is hidden.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isStillRunning } from '../../src/base/procfs.ts';
+import { writeHooks } from '../../src/run/hooks.ts';
+import { makeFolder } from '../support/folder.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, startWatcher } from '../support/watcher.ts';
@@ -159,4 +161,26 @@ test("findNamespaceProblem() names the namespace of one container, and the node'
     );
     assert.match(node.stderr, /^Cannot use "signal:nginx" of LASTSCRAPE_QUIT: .*hostPID/m);
   }
+});
+
+/** For one port alone, the kernel would use their ports again. */
+const LEAVE_SOCKETS = `import socket
+for number in range(30_000):
+    if number % 5_000 == 0: server = socket.create_server(("127.0.0.1", 0))
+    with socket.create_connection(server.getsockname()), server.accept()[0]: pass`;
+const SERVE_AND_END = `import atexit, socket, tracemalloc
+server = socket.create_server(("127.0.0.1", 0))
+atexit.register(lambda: print("main:", tracemalloc.get_traced_memory()[1] < 4e6))
+tracemalloc.start()`;
+
+test('30,000 sockets in TIME_WAIT need no memory of lastscrape, nor of a main with the hook', { skip }, async () => {
+  const folder = makeFolder();
+  assert.equal(await writeHooks(folder, 7), null);
+  const procfs = new URL('../../src/base/procfs.ts', import.meta.url);
+  const read = `import { readUnacknowledged } from '${procfs}'; console.log('ours:', readUnacknowledged({ localPort: 1 }))`;
+  const node = `${process.execPath} --max-old-space-size=16 --input-type=module --eval "$2"`;
+  const inside = `ip link set lo up; python3 -c "$1"; ${node}; PYTHONPATH=${folder}/python python3 -c "$3"`;
+  const command = ['--net', 'sh', '-ec', inside, 'sh', LEAVE_SOCKETS, read, SERVE_AND_END];
+  const env = { PATH: process.env['PATH'] ?? '', LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
+  assert.equal(execFileSync('unshare', command, { encoding: 'utf8', env }), 'ours: 0\nmain: True\n');
 });
