@@ -24,7 +24,7 @@ export type SnapshotStore = {
   readonly newest: () => Promise<Snapshot | null>;
   /** For a store that begins with what is in this one. */
   readonly read: () => Promise<Stored>;
-  /** Whether a body that may be cut lacks families, or lines of its last, unless the one before ended so. */
+  /** Whether a body that may be cut lacks families, or lines of its last, unless one like it came before. */
   readonly isShort: (body: Body, readAt: Moment) => Promise<boolean>;
   /** Keeps a whole, readable body after those before it; null: with what has vanished it is too large. */
   readonly keep: (body: Body, readAt: Moment, how: 'renewed' | 'joined') => Promise<Snapshot | null>;
@@ -39,11 +39,8 @@ export type SnapshotStore = {
 /** Families that a renewed body had no longer, when that was seen, and they alone as they were last read. */
 type Vanished = { readonly families: ReadonlySet<string>; readonly seenAtMs: number; readonly last: Snapshot };
 
-/** Where a body ends: its families, and the count of lines of the last. */
-type Extent = { readonly families: ReadonlySet<string>; readonly lastCount: number };
-
-/** The snapshot, the body as it was given, where the last short one ended, what vanished newest first. */
-type Stored = readonly [Snapshot | null, Body | null, Extent | null, readonly Vanished[]];
+/** The snapshot, the body as it was given, the families of the last short one, what vanished newest first. */
+type Stored = readonly [Snapshot | null, Body | null, ReadonlySet<string> | null, readonly Vanished[]];
 
 /**
  * Opens a store, empty or with what is in another. `vanishedKeptMs`: how long what vanishes may be wanted
@@ -58,15 +55,12 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
   async function isShort(body: Body, { atMs }: Moment): Promise<boolean> {
     if (atMs < (current?.readAt.atMs ?? atMs)) return false;
     const families = await body.families();
+    // Of the last family each may have fewer lines than the one before: items that are worked off.
+    const isConfirmed = short?.size === families.size && findMissing(short, families).size === 0;
     const last = new Set([...families].slice(-1));
-    const lastCount = await countLines(body, last);
-    const isSame =
-      short?.families.size === families.size &&
-      findMissing(short.families, families).size === 0 &&
-      short.lastCount === lastCount;
+    const hasLast = async () => given === null || (await countLines(given, last)) <= (await countLines(body, last));
     const lacking = findMissing((await given?.families()) ?? NONE, families);
-    const isWhole = lacking.size === 0 && (given === null || (await countLines(given, last)) <= lastCount);
-    short = isSame || isWhole ? null : { families, lastCount };
+    short = isConfirmed || (lacking.size === 0 && (await hasLast())) ? null : families;
     return short !== null;
   }
   async function keep(body: Body, readAt: Moment, how: 'renewed' | 'joined'): Promise<Snapshot | null> {
