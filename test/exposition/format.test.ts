@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Format, readPageType, TEXT_TYPE } from '../../src/exposition/format.ts';
-import { readRecordedHeader } from '../support/recording.ts';
 
 test('readPageType() tells formats by the media type, as Prometheus does; any other is text', () => {
   const table: Readonly<Record<string, Format>> = {
@@ -16,18 +15,6 @@ test('readPageType() tells formats by the media type, as Prometheus does; any ot
   };
   for (const [contentType, format] of Object.entries(table))
     assert.deepEqual(readPageType(contentType), { format, contentType });
-});
-
-test('readPageType() knows what real programs answer', () => {
-  const table = {
-    'client_golang-1.23.2-openmetrics.txt': 'openMetrics',
-    'client_golang-1.23.2-protobuf.bin': 'protobuf',
-    'client_golang-1.23.2-text.txt': 'text',
-    'prometheus_client-0.26.0-openmetrics.txt': 'openMetrics',
-  };
-  for (const [name, format] of Object.entries(table)) {
-    assert.equal(readPageType(readRecordedHeader(`formats/${name}`, 'content-type')).format, format, name);
-  }
 });
 
 test('readPageType() takes none for text 0.0.4, and what cannot be passed on', () => {
