@@ -98,10 +98,10 @@ export function readHandOver(line: string, proven: ProvenPod | null, address: st
 
 function readFormat(format: Json): HandOver['formats'] {
   const [accept, contentType] = [toText(format['accept']), toText(format['contentType'])];
-  const type = HEADER_VALUE.test(accept) && HEADER_VALUE.test(contentType) ? readPageType(contentType) : null;
   const sizeBytes = toNumber(format['sizeBytes'], 0);
-  const isRight = type !== null && Number.isSafeInteger(sizeBytes) && sizeBytes >= 1;
-  return isRight ? [{ accept, contentType: type.contentType, sizeBytes }] : [];
+  const isText = [accept, contentType].every((each) => HEADER_VALUE.test(each));
+  const isRight = isText && Number.isSafeInteger(sizeBytes) && sizeBytes >= 1;
+  return isRight ? [{ accept, contentType: readPageType(contentType).contentType, sizeBytes }] : [];
 }
 
 function readTexts(value: unknown): Readonly<Record<string, string>> {
