@@ -210,7 +210,7 @@ function readSockets(path: string, localPort: number) {
   const found: string[] = [];
   let rest = '';
   for (let sizeBytes = 1; sizeBytes > 0; ) {
-    sizeBytes = readSync(file, piece, 0, piece.length, null);
+    sizeBytes = orNull(() => readSync(file, piece)) ?? 0;
     const rows = `${rest}${piece.toString('latin1', 0, sizeBytes)}`.split('\n');
     rest = rows.pop() ?? '';
     found.push(...rows.filter((row) => row.includes(hex)));
