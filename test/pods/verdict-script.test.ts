@@ -42,7 +42,8 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
   const more = [
     `--locustfile=${locustfile(users)}`,
     `--host=http://127.0.0.1:${target}`,
-    '--run-time=8s',
+    // What is to be killed must not be over before it is seen.
+    `--run-time=${whenRunning === undefined ? '8s' : '10m'}`,
     `--web-port=${web}`,
   ];
   // A slow machine passes too.

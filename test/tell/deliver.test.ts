@@ -1,10 +1,11 @@
 // Requests to real HTTP and TLS servers: what arrives, whom it trusts, what is said of a failure, and that no secret is.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
 import { type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
@@ -346,12 +347,6 @@ test('tryConnect() finds what keeps a request from arriving, and sends none', { 
 });
 
 async function runChild(program: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const { execFile } = await import('node:child_process');
-  return new Promise((resolve, reject) => {
-    const args = ['--input-type=module', '--eval', program];
-    execFile(process.execPath, args, { env: { ...process.env, ...env } }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new Error(stderr, { cause: error }));
-    });
-  });
+  const args = ['--input-type=module', '--eval', program];
+  return (await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } })).stdout;
 }
