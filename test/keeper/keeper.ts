@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { HandOver } from '../../src/decide/keep/targets.ts';
 import { runKeep } from '../../src/keeper/keep.ts';
 import type { Host } from '../../src/run/host.ts';
-import { startChild } from '../support/child.ts';
+import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { findFreePort } from '../support/listen.ts';
 import { findPrograms } from '../support/programs.ts';
@@ -44,6 +44,20 @@ export function writeHandOver({ name = 'job-1', namespace = 'shop', head = {}, p
 export type Target = { readonly targets: readonly string[]; readonly labels: Readonly<Record<string, string>> };
 
 export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
+
+const LATE = /the hand-over failed.*no time is left/;
+
+/**
+ * A test that is played again where the machine stood still for the 2 s of a hand-over. `isLate` waits until that is
+ * known of a pod, which is held then.
+ */
+export function inTime(play: (isLate: (pod: Child) => Promise<boolean>) => Promise<'late' | 'played'>) {
+  const isLate = async (pod: Child) =>
+    (await Promise.allSettled([pod.waitForLine(LATE, READY_MS)]))[0].status === 'fulfilled';
+  return async () => {
+    while ((await play(isLate)) === 'late');
+  };
+}
 
 /** Where a keeper runs: what is left out is new, or what LASTSCRAPE_TEST_BINARY names. */
 type Place = {
