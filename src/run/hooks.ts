@@ -28,6 +28,8 @@ LEFT_SECONDS = 2
 def register(*args, **kwargs):
     """As atexit's, for the newest runs first: it may close the server, or take series away as OpenTelemetry's does."""
     function = REGISTER(*args, **kwargs)
+    # Once: atexit.unregister compares all there are.
+    atexit.unregister(ask_first)
     REGISTER(ask_first)
     return function
 

@@ -38,8 +38,26 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 server = Server(("127.0.0.1", bare_port), Page)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 start_http_server(client_port, "127.0.0.1")
+
+
+class Handler:
+    compared = 0
+
+    def __call__(self):
+        pass
+
+    def __eq__(self, other):
+        Handler.compared += 1
+        return self is other
+
+
+# As a client does that closes itself at exit, one for each item of work.
+for _ in range(100):
+    handler = Handler()
+    atexit.register(handler)
+    atexit.unregister(handler)
 # As it is without the hook: only what a program sees of the folder is looked at.
-print(sys.path, getattr(sys.modules.get("sitecustomize"), "__file__", None), flush=True)
+print(sys.path, getattr(sys.modules.get("sitecustomize"), "__file__", None), Handler.compared < 1000, flush=True)
 if ending == "fork":
     child = os.fork()
     if child == 0:
