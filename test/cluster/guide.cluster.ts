@@ -33,8 +33,8 @@ import {
   requirePolicies,
   runScenarioIn,
   START_MS,
+  scrapeHeld,
   untilContainer,
-  untilLogged,
 } from './scenario.ts';
 
 export function runGuideScenarios(): void {
@@ -85,10 +85,7 @@ export function runGuideScenarios(): void {
       END_MS,
       (each) => findStatus(each, 'export-orders')?.state.terminated !== undefined,
     );
-    const { name } = pod.metadata;
-    await untilLogged(namespace, pod, 'main ended', START_MS);
-    const metrics = `/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`;
-    assert.match(await getFixture().cluster.read(metrics), /^orders_exported 3000$/m);
+    assert.match(await scrapeHeld(namespace, pod, 9102), /^orders_exported 3000$/m);
     const printed = await printing;
     const { outcome, targets, exitCode } = JSON.parse(/\{"summary".*\}/.exec(printed)?.[0] ?? '{}');
     assert.equal(outcome, 'scraped', printed);

@@ -111,7 +111,7 @@ export function runJobsEndingScenarios(): void {
   for (const death of ['SIGKILL', 'out of memory'] as const) {
     runScenarioIn(`jobs: lastscrape killed while main runs (${death}) comes back`, async (namespace) => {
       const killer = await startKiller(namespace);
-      await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '20000' } }));
+      await namespace.apply(buildCountingJob({ env: { ...SNAPSHOT, JOB_MS: '60000' } }));
       await killer.kill(await untilJobContainer(namespace, 'main', 'running'), death);
       const pod = await proveFinal(namespace);
       assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 1);

@@ -31,7 +31,9 @@ export function runKeeperScenarios(): void {
 
 async function play(namespace: Namespace, pods: Namespace, keeper: KeeperChart): Promise<void> {
   const { cluster } = getFixture();
-  const tested = await keeper.helm('test', '--timeout', '3m');
+  const test = () => keeper.helm('test', '--timeout', '3m');
+  // Its first pod is held where the keeper of a busy node takes more than the 2 s of a hand-over.
+  const tested = await test().catch(test);
   assert.equal(tested.match(/Phase: +Succeeded/g)?.length, 4, tested);
   const ports = await namespace.readField(`networkpolicy/${keeper.name}`, '{.spec.ingress[*].ports[*].port}');
   assert.equal(ports, 'hand-over serve');

@@ -9,16 +9,7 @@ import { VERSION } from '../../src/base/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { editContainers, type PodSpec, withFields } from './locust-test.ts';
-import {
-  END_MS,
-  findFirstEnd,
-  findStatus,
-  getFixture,
-  readEnd,
-  runScenarioIn,
-  START_MS,
-  untilLogged,
-} from './scenario.ts';
+import { END_MS, findFirstEnd, findStatus, readEnd, runScenarioIn, START_MS, scrapeHeld } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -41,7 +32,7 @@ type Edit = (spec: PodSpec) => PodSpec;
 export function runMigrationScenarios(): void {
   migration('kubexit: the exporter outlives main by one scrape, and the proxy outlives both', async (namespace) => {
     await start(namespace, 'kubexit');
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped']);
     // Native: the kubelet starts and ends it, once.
@@ -52,7 +43,7 @@ export function runMigrationScenarios(): void {
 
   migration('kubexit chain: the exporter waits for the tombstone of lastscrape', async (namespace) => {
     await start(namespace, 'kubexit-chain');
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped']);
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
@@ -63,7 +54,7 @@ export function runMigrationScenarios(): void {
 
   migration('kubexit chain: a main that fails is in the report, and its Job ends', async (namespace) => {
     await start(namespace, 'kubexit-chain', (spec) => withMain(spec, ['/kubexit/kubexit', MAIN, '--fail']));
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 3, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 3 });
   });
@@ -102,7 +93,7 @@ export function runMigrationScenarios(): void {
 
   migration('k8s-controller-sidecars: without the names of the main containers', async (namespace) => {
     await start(namespace, 'k8s-controller-sidecars');
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped', 'cloud-sql-proxy stopped']);
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
@@ -110,7 +101,7 @@ export function runMigrationScenarios(): void {
 
   migration('k8s-controller-sidecars: a main that was OOMKilled is a main that ended', async (namespace) => {
     await start(namespace, 'k8s-controller-sidecars', (spec) => withMain(spec, [MAIN, '--hoard']));
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Failed', exitCodesWith(137));
     assert.equal(findStatus(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 137 });
@@ -126,7 +117,7 @@ export function runMigrationScenarios(): void {
       const shared = { ...spec, shareProcessNamespace: true, automountServiceAccountToken: false };
       return withFields(shared, 'lastscrape', { env });
     });
-    await scrapeHeld(namespace);
+    await scrapeToTheEnd(namespace);
     const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
     assert.equal(readEnd(pod).report.outcome, 'scraped');
   });
@@ -194,13 +185,10 @@ function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   return { ...spec, containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }] };
 }
 
-/** Waits until main has ended and the pod is held, and scrapes it through the API server. */
-async function scrapeHeld(namespace: Namespace): Promise<void> {
+/** Waits until main has ended, and scrapes the pod while it is held. */
+async function scrapeToTheEnd(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
-  const { name } = pod.metadata;
-  await untilLogged(namespace, pod, 'main ended', START_MS);
-  const page = await getFixture().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:9102/proxy/metrics`);
-  assert.match(page, /^report_rows 42$/m);
+  assert.match(await scrapeHeld(namespace, pod, 9102), /^report_rows 42$/m);
 }
 
 function hasEnded(pod: Pod, container: string): boolean {

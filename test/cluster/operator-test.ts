@@ -2,9 +2,8 @@
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { until } from '../support/until.ts';
+import { readSettled, until } from '../support/until.ts';
 import type { Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { EXPORTER, LOCUSTFILE, MASTER, NAME } from './locust-test.ts';
@@ -174,14 +173,8 @@ async function apply(namespace: Namespace, intervalSeconds: number, route: Route
 }
 
 // A sample is there a moment after its scrape.
-async function readLastStored(namespace: Namespace, printed: number): Promise<number | undefined> {
-  const read = () => readStoredTotal(namespace).catch(() => undefined);
-  const endAtMs = performance.now() + 10_000;
-  for (;;) {
-    const stored = await read();
-    if (stored === printed || performance.now() > endAtMs) return stored;
-    await delay(500);
-  }
+function readLastStored(namespace: Namespace, printed: number): Promise<number | undefined> {
+  return readSettled<number | undefined>(printed, 30_000, () => readStoredTotal(namespace).catch(() => undefined));
 }
 
 /** Prints lastscrape's log to stderr where the stored total is not the last one. */

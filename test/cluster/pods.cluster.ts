@@ -117,7 +117,7 @@ export function runPodScenarios(): void {
       `killed ${moment} (${death}): restart rules bring it back in a pod that never restarts`,
       {
         shape: 'regular',
-        ...(moment === 'in the hold' ? { annotations: { 'lastscrape.dev/scrapes': '4' } } : { isHeld: true }),
+        ...(moment === 'in the hold' ? { annotations: { 'lastscrape.dev/scrapes': '8' } } : { isHeld: true }),
       },
       async (namespace) => {
         const killer = await startKiller(namespace);

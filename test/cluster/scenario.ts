@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod as Golden } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import type { Cluster, ContainerStatus, Manifest, Namespace, Pod } from './cluster.ts';
@@ -196,6 +197,23 @@ export async function untilLogged(
     const log = await namespace.readLog(pod.metadata.name, name);
     return log.includes(`"msg":"${msg}"`) ? true : undefined;
   });
+}
+
+/**
+ * Scrapes a held pod through the API server until lastscrape has ended: on a busy node its count may begin after the
+ * first, which is returned.
+ */
+export async function scrapeHeld(namespace: Namespace, pod: Pod, port: number): Promise<string> {
+  const { name } = pod.metadata;
+  await untilLogged(namespace, pod, 'main ended', START_MS);
+  const isOver = (each: Pod) =>
+    each.metadata.name === name && findStatus(each, 'lastscrape')?.state.terminated !== undefined;
+  const ended = namespace.untilPod('the end of lastscrape', END_MS, isOver);
+  const read = () =>
+    getFixture().cluster.read(`/api/v1/namespaces/${namespace.name}/pods/${name}:${port}/proxy/metrics`);
+  const page = await read();
+  while (!(await Promise.race([ended, delay(2_000)]))) await read().catch(() => {});
+  return page;
 }
 
 /** Waits until a killed lastscrape was started again, and has seen main. */

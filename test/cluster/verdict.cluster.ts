@@ -114,7 +114,7 @@ export function runVerdictScenarios(): void {
     'verdict: an eviction is repeated, and does not count; then the verdict fails the Job',
     async (namespace) => {
       // A single failure that counts would end it.
-      await namespace.apply(failingJob({ seconds: 10, backoffLimit: 0 }));
+      await namespace.apply(failingJob({ seconds: 40, backoffLimit: 0 }));
       const isRunning = (pod: Pod) => findStatus(pod, 'main')?.state.running !== undefined;
       const { pod: first } = await namespace.untilPod('main running', START_MS, isRunning);
       await untilLogged(namespace, first, 'main is running', START_MS);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import type { ReportFields } from '../support/proof.ts';
-import { until } from '../support/until.ts';
+import { readSettled, until } from '../support/until.ts';
 import { jobCommand, readResult, WORKED } from './front-jobs.ts';
 import { type FrontPod, readLast, readReport, START_MS, scrapeConfig, terminateAfter } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
@@ -37,7 +37,7 @@ export type FinalResult = {
 };
 
 /** Prometheus commits a scrape within milliseconds, and an agent sends it on within 5 s. */
-const COMMIT_MS = 15_000;
+const COMMIT_MS = 60_000;
 
 /**
  * Plays `count` Python jobs, each with a snapshot of its last number, before these scrapers, all of which
@@ -82,7 +82,7 @@ export async function playFinals(
       const report = await readReport(front);
       const stored: Record<string, number | undefined> = {};
       for (const { name, readNewest } of scrapers) {
-        stored[name] = await readSettled(() => readNewest(WORKED, front.port), final);
+        stored[name] = await readSettled<number | undefined>(final, COMMIT_MS, () => readNewest(WORKED, front.port));
       }
       return { final, stored, report };
     }),
@@ -163,14 +163,4 @@ function readPrinted(child: Child, metric: string, port: number): number | undef
 
 function readFrom(prometheus: Prometheus, metric: string, port: number): Promise<number | undefined> {
   return readLast(prometheus, `${metric}{instance=~".+:${port}"}`);
-}
-
-/** What is there when it is the number wanted, or in the end. */
-async function readSettled(read: () => Promise<number | undefined>, wanted: number): Promise<number | undefined> {
-  const endAtMs = performance.now() + COMMIT_MS;
-  for (;;) {
-    const found = await read();
-    if (found === wanted || performance.now() > endAtMs) return found;
-    await delay(200);
-  }
 }

@@ -23,3 +23,9 @@ export async function until<Found>(
     await delay(PAUSE_MS);
   }
 }
+
+/** What is read, once it is what is wanted, or after `withinMs`. */
+export async function readSettled<Found>(wanted: Found, withinMs: number, read: () => Promise<Found>): Promise<Found> {
+  await until(`${wanted}`, withinMs, async () => (await read()) === wanted || undefined).catch(() => {});
+  return read();
+}
