@@ -9,6 +9,7 @@ import { WRONG } from '../config/wrong-values.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
 import { IMAGES } from './images.ts';
+import { KYVERNO } from './kyverno.ts';
 import { type PodSpec, withFields } from './locust-test.ts';
 import { END_MS, findStatus, readEnd, requirePolicies, runLabelledScenario, runScenarioIn } from './scenario.ts';
 
@@ -113,12 +114,17 @@ export function runHarmlessScenarios(): void {
     assert.equal((status as { reason?: string }).reason, 'PodOSNotSupported');
   });
 
-  for (const [qosClass, resources] of [
-    ['Guaranteed', { limits: { cpu: '200m', memory: '128Mi' } }],
-    ['BestEffort', {}],
+  const max = { cpu: '200m', memory: '128Mi' };
+  // It refuses what lastscrape has elsewhere. Kyverno's policies have none to go by.
+  const range = KYVERNO === undefined ? [{ type: 'Container', min: { cpu: '50m' }, max }] : [];
+  for (const [qosClass, resources, limits] of [
+    ['Guaranteed', { limits: max }, []],
+    ['BestEffort', {}, []],
+    ['Burstable', { requests: { cpu: '100m' }, limits: max }, range],
   ] as const) {
-    const title = `harmless: a ${qosClass} pod stays one, where Pod Security is restricted`;
+    const title = `harmless: a ${qosClass} pod stays one, where Pod Security is restricted, and within a LimitRange`;
     runLabelledScenario(title, RESTRICTED, async (namespace) => {
+      await namespace.apply({ apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'range' }, spec: { limits } });
       const securityContext = {
         runAsNonRoot: true,
         allowPrivilegeEscalation: false,
