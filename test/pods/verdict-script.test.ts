@@ -18,7 +18,7 @@ const skip = gate(programs, FILE, ['locust']);
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/verdict.md'), 'utf8');
 const [, SCRIPT = ''] = new RegExp(`<!-- run by ${FILE} -->\n\`\`\`sh\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(PAGE) ?? [];
 
-/** A run of 8 s, after the start. */
+/** A run of 20 s, after the start. */
 const RUN_MS = START_MS + 60_000;
 
 type Ran = { readonly code: number | null; readonly text: string; readonly report: { readonly verdict?: string } };
@@ -42,8 +42,8 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
   const more = [
     `--locustfile=${locustfile(users)}`,
     `--host=http://127.0.0.1:${target}`,
-    // What is to be killed must not be over before it is seen.
-    `--run-time=${whenRunning === undefined ? '8s' : '10m'}`,
+    // It must not be over before its failures are seen, nor before it is killed.
+    `--run-time=${whenRunning === undefined ? '20s' : '10m'}`,
     `--web-port=${web}`,
   ];
   // A slow machine passes too.
