@@ -19,7 +19,7 @@ after(() => group?.[Symbol.dispose]());
 const skip = group === undefined ? 'there is no LASTSCRAPE_TEST_BINARY, or no memory group can be made here' : false;
 if (skip !== false) process.stderr.write(`SKIPPED test/binary/formats-memory.test.ts: ${skip}\n`);
 
-const OPTIONS = { skip, timeout: 120_000 };
+const OPTIONS = { skip, timeout: 600_000 };
 const TEXT = 'text/plain;version=0.0.4';
 const OPEN = 'application/openmetrics-text;version=1.0.0';
 

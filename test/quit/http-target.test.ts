@@ -112,12 +112,12 @@ test('httpTarget() names itself without secrets', () => {
 
 test('probe() sees whether the port is open, and sends nothing', async () => {
   await using peer = await openPeer(() => {});
-  assert.equal(await make(peer.url).probe(1_000, NEVER), 'open');
+  assert.equal(await make(peer.url).probe(LIMIT_MS, NEVER), 'open');
   await peer.closed(1);
   assert.deepEqual(peer.requests, []);
   const closed = make(`http://localhost:${await findFreePort()}/`);
-  assert.equal(await closed.probe(1_000, NEVER), 'refused');
-  assert.equal(await closed.probe(1_000, AbortSignal.abort('SIGTERM')), 'unknown');
+  assert.equal(await closed.probe(LIMIT_MS, NEVER), 'refused');
+  assert.equal(await closed.probe(LIMIT_MS, AbortSignal.abort('SIGTERM')), 'unknown');
 });
 
 test('ask() says that nothing was sent where the request cannot be made', async () => {
@@ -194,9 +194,9 @@ test('ask() takes a refused quit port for disabled while its service answers on 
 test('probe() takes a target for gone when its quit port and all ports of its service refuse', async () => {
   await using service = await openPeer(() => {});
   const [quitPort, otherPort] = [await findFreePort(), await findFreePort()];
-  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(1_000, NEVER), 'open');
-  assert.equal(await behind(service.port, [otherPort]).probe(1_000, NEVER), 'open');
-  assert.equal(await behind(quitPort, [otherPort]).probe(1_000, NEVER), 'refused');
+  assert.equal(await behind(quitPort, [otherPort, service.port]).probe(LIMIT_MS, NEVER), 'open');
+  assert.equal(await behind(service.port, [otherPort]).probe(LIMIT_MS, NEVER), 'open');
+  assert.equal(await behind(quitPort, [otherPort]).probe(LIMIT_MS, NEVER), 'refused');
 });
 
 test('inspect() uses port 80 for a URL without one', async () => {

@@ -26,7 +26,7 @@ for (const [name, starter] of [
       const [program = '', ...args] = [...starter, ...INSIDE, fifo, String(code)];
       const { status, stdout, stderr } = spawnSync(program, args, {
         encoding: 'utf8',
-        timeout: 10_000,
+        timeout: 60_000,
         killSignal: 'SIGKILL',
       });
       assert.deepEqual({ status, stdout, stderr }, { status: code, stdout: 'false true\n', stderr: '' });
