@@ -12,7 +12,7 @@ const INTERVAL_MS = 2_000;
 
 for (const isScraped of [true, false]) {
   const who = isScraped ? 'while Prometheus scrapes' : 'before Prometheus comes';
-  test(`the numbers of a program that ends ${who}, and of the next on its port`, { skip, timeout: 300_000 }, () =>
+  test(`the numbers of a program that ends ${who}, and of the next on its port`, { skip, timeout: 600_000 }, () =>
     withFrontPod(async (pod) => {
       const sourcePort = await pod.network.newPort();
       const port = await pod.network.newPort();

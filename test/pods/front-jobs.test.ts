@@ -24,7 +24,7 @@ describe('a job that ends with its numbers', { skip }, () => {
     async () => {
       results = await withFrontPod((pod) => playJobs(pod, CASES, EACH_COUNT, INTERVAL_MS));
     },
-    { timeout: 300_000 },
+    { timeout: 600_000 },
   );
 
   for (const program of ['python', 'node'] as const) {

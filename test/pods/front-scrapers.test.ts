@@ -34,14 +34,14 @@ async function proveFinals(open: OpenScrapers): Promise<void> {
 }
 
 describe('the final number is with every scraper', { concurrency: CONCURRENCY, skip }, () => {
-  it('two replicas behind one address, of the same interval', { timeout: 200_000 }, () =>
+  it('two replicas behind one address, of the same interval', { timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => [
       await openPrometheus(pod, ports, { name: 'a', interval: '4s' }),
       await openPrometheus(pod, ports, { name: 'b', interval: '4s' }),
     ]),
   );
 
-  it('two Prometheus at different intervals, from two addresses', { timeout: 200_000 }, () =>
+  it('two Prometheus at different intervals, from two addresses', { timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => {
       const address = '10.9.8.7';
       const isNamespace = pod.network.kind === 'namespace';
@@ -54,16 +54,16 @@ describe('the final number is with every scraper', { concurrency: CONCURRENCY, s
     }),
   );
 
-  it('a Prometheus in agent mode, which sends on what it scraped', { timeout: 200_000 }, () =>
+  it('a Prometheus in agent mode, which sends on what it scraped', { timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => [await openAgent(pod, ports, '4s')]),
   );
 
-  it('the OpenTelemetry Collector', { skip: skipCollector, timeout: 200_000 }, () =>
+  it('the OpenTelemetry Collector', { skip: skipCollector, timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => [await openCollector(pod, ports, '4s')]),
   );
 
   // Version 3 refuses a Content-Type that it does not know; asked for protobuf, one may answer in text.
-  it('Prometheus 3, by its defaults and with protobuf first', { timeout: 200_000 }, () =>
+  it('Prometheus 3, by its defaults and with protobuf first', { timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => [
       await openPrometheus(pod, ports, { name: 'defaults', interval: '4s', program: 'prometheus3' }),
       await openPrometheus(pod, ports, {

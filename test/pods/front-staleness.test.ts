@@ -84,7 +84,7 @@ async function proveColumn(
 }
 
 describe('what is seen in Prometheus after the end', { skip }, () => {
-  it('is what the table says', { timeout: 300_000 }, () =>
+  it('is what the table says', { timeout: 600_000 }, () =>
     withFrontPod(async (pod) => {
       const [sourcePort, directPort, frontPort] = [
         await pod.network.newPort(),

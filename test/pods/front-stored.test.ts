@@ -199,7 +199,7 @@ function checkShown(stored: Stored, { name, shows }: ProgramCase, job: string): 
 }
 
 describe('a real Prometheus holds the same of a program and of its front', { skip }, () => {
-  it('while it runs, and after its end', { timeout: 400_000 }, () =>
+  it('while it runs, and after its end', { timeout: 600_000 }, () =>
     withFrontPod(async (pod) => {
       const env = { LASTSCRAPE_SCRAPES: '1000', LASTSCRAPE_TTL: '10m', LASTSCRAPE_TERMINATION_GRACE: '10m' };
       const pairs = await Promise.all(

@@ -4,7 +4,7 @@ import { openPod, type Pod } from '../support/pod.ts';
 import type { Programs } from '../support/programs.ts';
 
 /** Longer than any sum of the bounds inside a scenario is likely to be, so that those speak first. */
-const SCENARIO_MS = 400_000;
+const SCENARIO_MS = 600_000;
 
 /** The scenario runs with the stand-in, and again with the real exporter where there is one. */
 export function runScenario(programs: Programs, name: string, play: (pod: Pod) => Promise<void>): void {

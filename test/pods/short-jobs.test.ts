@@ -8,7 +8,7 @@ const skip = gateFront('test/pods/short-jobs.test.ts', SHORT_JOB_PROGRAMS);
 
 it(
   'a counter of a job that is shorter than the interval increases by all that it counted',
-  { skip, timeout: 200_000 },
+  { skip, timeout: 600_000 },
   () =>
     withFrontPod(async (pod) => {
       const { front, direct } = await playShortJobs(pod, 8);
