@@ -179,7 +179,10 @@ test('--check names the processes and signals none', { skip }, async () => {
   process.kill(tail.pid, 0);
 });
 
-const FORCED = { LASTSCRAPE_QUIT_TIMEOUT: '5s' };
+/** Half of it is left after the signal. */
+const FORCED = { LASTSCRAPE_QUIT_TIMEOUT: '10s' };
+/** All of it is waited for. */
+const LEFT_ALONE = { LASTSCRAPE_QUIT_TIMEOUT: '5s' };
 
 /** A server that answers 501 to every POST and goes by TERM; `isDeaf`: not by TERM. Its argv[0] is `name`. */
 async function serve(
@@ -230,7 +233,7 @@ test("forcePortOwner() leaves another program alone that listens on a port of th
     [`istio:${await findFreePort()}:${server.port}`, 'pilot-agent or envoy'],
     [`prometheus:${server.port}`, 'prometheus'],
   ] as const) {
-    const { code, result, hint, forced } = await quit(namespace, entry, FORCED);
+    const { code, result, hint, forced } = await quit(namespace, entry, LEFT_ALONE);
     assert.deepEqual([code, result, forced], [69, 'failed', []], entry);
     const why = hint.split('; not forced: ')[1];
     assert.equal(why, `port ${server.port} belongs to another program than ${programs}`);
@@ -256,7 +259,7 @@ for (const [preset, name] of [
 test('forcePortOwner() says why a process with another UID still runs', { skip }, async () => {
   await using namespace = await openPidNamespace();
   const server = await serve(namespace, 1000, '127.0.0.1');
-  const { code, result, hint, forced } = await quit(namespace, server.url, FORCED);
+  const { code, result, hint, forced } = await quit(namespace, server.url, LEFT_ALONE);
   assert.deepEqual([code, result, forced], [69, 'failed', []]);
   assert.match(
     hint,
@@ -268,7 +271,7 @@ test('forcePortOwner() says why a process with another UID still runs', { skip }
 test('a target is not forced where the namespace is not shared', { skip }, async () => {
   await using namespace = await openPidNamespace();
   const server = await serve(namespace, WATCHER_UID, '127.0.0.1');
-  const { code, result, hint, forced } = await quit(namespace, server.url, FORCED, { isAlone: true });
+  const { code, result, hint, forced } = await quit(namespace, server.url, LEFT_ALONE, { isAlone: true });
   assert.deepEqual([code, result, forced], [69, 'failed', []]);
   assert.equal(hint, 'it answered 501: look into its log');
   process.kill(server.pid, 0);
