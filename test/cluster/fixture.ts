@@ -136,7 +136,7 @@ export async function applyPolicy(fixture: Fixture): Promise<void> {
   else {
     await shell.run('policy');
     await shell.run('jobs policy');
-    await cluster.kubectl(['label', POLICY_KINDS, 'lastscrape', 'lastscrape-jobs', 'lastscrape-jobs-limits', ...label]);
+    await cluster.kubectl(['label', POLICY_KINDS, 'lastscrape', 'lastscrape-jobs', 'lastscrape-limits', ...label]);
   }
   const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
   await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
@@ -173,7 +173,7 @@ async function refuseForeign(kubectl: Cluster['kubectl'], hasPolicies: boolean):
   for (const [kind, name] of [
     ['mutatingadmissionpolicies', 'lastscrape'],
     ['mutatingadmissionpolicies', 'lastscrape-jobs'],
-    ['mutatingadmissionpolicies', 'lastscrape-jobs-limits'],
+    ['mutatingadmissionpolicies', 'lastscrape-limits'],
     ['validatingadmissionpolicies', 'lastscrape-annotations'],
     ['validatingadmissionpolicies', 'lastscrape-jobs'],
     ['customresourcedefinitions', LOCUST_TESTS],

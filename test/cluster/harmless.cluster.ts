@@ -6,6 +6,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { WRONG } from '../config/wrong-values.ts';
+import { INJECTED, readPod } from '../deploy/injected.ts';
+import { until } from '../support/until.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
 import { IMAGES } from './images.ts';
@@ -114,17 +116,21 @@ export function runHarmlessScenarios(): void {
     assert.equal((status as { reason?: string }).reason, 'PodOSNotSupported');
   });
 
+  runScenarioIn('harmless: the ratio of a LimitRange refuses no master for its lastscrape', async (namespace) => {
+    requirePolicies();
+    await namespace.apply(limit({ maxLimitRequestRatio: { cpu: 4 } }));
+    await until('all are accepted', END_MS, () => Promise.all(INJECTED.map((name) => namespace.tryPod(readPod(name)))));
+  });
+
   const max = { cpu: '200m', memory: '128Mi' };
-  // It refuses what lastscrape has elsewhere. Kyverno's policies have none to go by.
-  const range = KYVERNO === undefined ? [{ type: 'Container', min: { cpu: '50m' }, max }] : [];
   for (const [qosClass, resources, limits] of [
-    ['Guaranteed', { limits: max }, []],
-    ['BestEffort', {}, []],
-    ['Burstable', { requests: { cpu: '100m' }, limits: max }, range],
+    ['Guaranteed', { limits: max }, {}],
+    ['BestEffort', {}, {}],
+    ['Burstable', { requests: { cpu: '100m' }, limits: max }, { min: { cpu: '50m' }, max }],
   ] as const) {
     const title = `harmless: a ${qosClass} pod stays one, where Pod Security is restricted, and within a LimitRange`;
     runLabelledScenario(title, RESTRICTED, async (namespace) => {
-      await namespace.apply({ apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'range' }, spec: { limits } });
+      await namespace.apply(limit(limits));
       const securityContext = {
         runAsNonRoot: true,
         allowPrivilegeEscalation: false,
@@ -247,6 +253,12 @@ const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 
 function init(...initContainers: readonly Container[]): { readonly initContainers: readonly Container[] } {
   return { initContainers };
+}
+
+/** A LimitRange that refuses what lastscrape has elsewhere. Kyverno's policies have none to go by. */
+function limit(fields: object) {
+  const limits = KYVERNO === undefined ? [{ type: 'Container', ...fields }] : [];
+  return { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'range' }, spec: { limits } };
 }
 
 /** Runs a Job, whose main has to end well. @returns its pod */

@@ -58,10 +58,10 @@ describe('deploy/chart', { skip }, () => {
     assert.deepEqual(list(render([IMAGE])).toSorted(), [
       'MutatingAdmissionPolicy lastscrape',
       'MutatingAdmissionPolicy lastscrape-jobs',
-      'MutatingAdmissionPolicy lastscrape-jobs-limits',
+      'MutatingAdmissionPolicy lastscrape-limits',
       'MutatingAdmissionPolicyBinding lastscrape',
       'MutatingAdmissionPolicyBinding lastscrape-jobs',
-      'MutatingAdmissionPolicyBinding lastscrape-jobs-limits',
+      'MutatingAdmissionPolicyBinding lastscrape-limits',
       'Pod lastscrape-test-front',
       'Pod lastscrape-test-image',
       'ValidatingAdmissionPolicy lastscrape-annotations',

@@ -19,7 +19,7 @@ export const APIS = [
 export const RENDERED: Readonly<Record<string, readonly [template: string, ...values: readonly string[]]>> = {
   'deploy/policy.yaml': ['policy'],
   'deploy/jobs-policy.yaml': ['jobs-policy'],
-  'deploy/jobs-limits.yaml': ['jobs-limits'],
+  'deploy/limits.yaml': ['limits'],
   'deploy/annotations-policy.yaml': ['annotations-policy'],
   'deploy/jobs-warnings.yaml': ['jobs-warnings'],
   'deploy/monitoring/podmonitor.yaml': ['podmonitor', 'monitors.enabled=true'],

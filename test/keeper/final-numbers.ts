@@ -5,9 +5,10 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findMedian } from '../bench/median.ts';
 import { jobCommand, readResult, WORKED } from '../pods/front-jobs.ts';
-import { END_MS, type FrontPod, POLL, readLast, readReport, terminateAfter, withFrontPod } from '../pods/front-pod.ts';
+import { END_MS, type FrontPod, POLL, readReport, terminateAfter, withFrontPod } from '../pods/front-pod.ts';
 import { describeFrontPrograms, LASTSCRAPE, listMissingFrontPrograms } from '../pods/front-programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
+import { readLast } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 
 /** How a job sees to it that its last change is kept: the Python hook, a POST, a push. */

@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import type { Child } from '../support/child.ts';
 import { IN_MEMORY } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
-import type { ReportFields } from '../support/proof.ts';
+import { type ReportFields, readLast } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import {
   END_MS,
   type Front,
   type FrontPod,
-  readLast,
   readReport,
   START_MS,
   scrapeConfig,

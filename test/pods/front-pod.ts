@@ -136,10 +136,3 @@ export async function waitForDown(prometheus: Prometheus, instance: string): Pro
     return series?.samples.some(({ atSeconds, value }) => atSeconds > sinceSeconds && value === 0) || undefined;
   });
 }
-
-/** The newest stored sample of the one series that a selector matches; `undefined` without any. */
-export async function readLast(prometheus: Prometheus, selector: string): Promise<number | undefined> {
-  const series = await prometheus.readSeries(selector);
-  if (series.length > 1) throw new Error(`Cannot read ${selector}: Prometheus has ${series.length} such series`);
-  return series[0]?.samples.at(-1)?.value;
-}

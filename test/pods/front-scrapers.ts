@@ -5,9 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import type { ReportFields } from '../support/proof.ts';
+import { readLast } from '../support/proof.ts';
 import { readSettled, until } from '../support/until.ts';
 import { jobCommand, readResult, WORKED } from './front-jobs.ts';
-import { type FrontPod, readLast, readReport, START_MS, scrapeConfig, terminateAfter } from './front-pod.ts';
+import { type FrontPod, readReport, START_MS, scrapeConfig, terminateAfter } from './front-pod.ts';
 import { type FrontProgram, frontProgram } from './front-programs.ts';
 
 /** One who scrapes: the newest value that it has of a metric from the front at that port; undefined: none. */

@@ -5,10 +5,10 @@ import { globSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Prometheus } from '../support/prometheus.ts';
-import { assertRuns } from '../support/proof.ts';
+import { assertRuns, readLast } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import { jobCommand, readResult, WORKED } from './front-jobs.ts';
-import { END_MS, readLast, START_MS, terminateAfter, waitForScrapes, withFrontPod } from './front-pod.ts';
+import { END_MS, START_MS, terminateAfter, waitForScrapes, withFrontPod } from './front-pod.ts';
 import { gateFront } from './front-programs.ts';
 
 const skip = gateFront('test/pods/front-staleness.test.ts', ['prometheus', 'python']);

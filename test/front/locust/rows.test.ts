@@ -3,18 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openRows } from '../../../src/front/locust/rows.ts';
-
-/** The same numbers each time. */
-function openRandom() {
-  let state = 20_261_122;
-  return (below: number) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return Math.floor((state / 2_147_483_648) * below);
-  };
-}
+import { openRandom } from '../../support/random.ts';
 
 test('openRows() finds, sorts and drops as a map of objects does', () => {
-  const random = openRandom();
+  const random = openRandom(20_261_122);
   const maxCount = 700;
   const rows = openRows(['method', 'name']);
   type Row = { readonly key: string[]; readonly values: (number | undefined)[] };
