@@ -68,14 +68,15 @@ export type Pages<Store> = {
 export type PagesStep<Store> = { readonly pages: Pages<Store>; readonly log?: LogEntry };
 
 /** From 2.0 on pages of OpenMetrics cannot be joined. Prometheus 3.16 asks for it with `openmetrics2`. */
-const NEWER_OPEN_METRICS = /application\/openmetrics-text\s*;[^,]*version\s*=\s*"?(?![01]\.)[^,]*,?/gi;
+const NEWER_OPEN_METRICS = /^\s*application\/openmetrics-text\s*;.*\bversion\s*=\s*"?(?![01]\.)/is;
 
 /**
  * The Accept of a request, without formats that cannot be served; that of the text where there is none, or
  * one that takes anything.
  */
 export function readAccept(header = ''): string {
-  const accept = header.replace(NEWER_OPEN_METRICS, '');
+  const accepted = header.split(',').filter((entry) => !NEWER_OPEN_METRICS.test(entry));
+  const accept = accepted.join();
   return /^\s*(?:\*\/\*\s*)?$/.test(accept) ? TEXT_ACCEPT : accept;
 }
 
