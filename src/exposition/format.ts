@@ -21,17 +21,18 @@ export const TEXT_PAGE: PageType = { format: 'text', contentType: TEXT_TYPE };
 
 /** By the media type alone, as Prometheus tells them. */
 const FORMATS: Readonly<Record<string, Format>> = {
+  'text/plain': 'text',
   'application/openmetrics-text': 'openMetrics',
   'application/vnd.google.protobuf': 'protobuf',
 };
 
 /**
- * The type of a page. Any other is text under its own name: programs that leave the type to their framework
- * send text/html (Flask, Express), which Prometheus 2, vmagent and `fallback_scrape_protocol` read as text.
+ * The type of a page. Any other is text: programs that leave the type to their framework send text/html
+ * (Flask, Express), which Prometheus 2, vmagent and `fallback_scrape_protocol` read as text.
  */
 export function readPageType(contentType: string): PageType {
-  // What else a header may hold cannot be passed on.
-  if (!/^[\t -~]*$/.test(contentType) || contentType.trim() === '') return TEXT_PAGE;
   const [media = ''] = contentType.toLowerCase().split(';');
-  return { format: FORMATS[media.trim()] ?? 'text', contentType };
+  const format = FORMATS[media.trim()];
+  // What else a header may hold cannot be passed on.
+  return format === undefined || !/^[\t -~]*$/.test(contentType) ? TEXT_PAGE : { format, contentType };
 }
