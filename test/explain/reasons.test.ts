@@ -492,9 +492,10 @@ const CASES: readonly Case[] = [
   ...[
     inSpec('lastscrape', (own) => Object.assign(own, { ports: [{ containerPort: 9469 }] })),
     metadata({ annotations: { 'prometheus.io/port': '9469' } }),
+    metadata({ annotations: { 'prometheus.io/port': '15020', 'prometheus.io/path': '/stats/prometheus' } }),
   ].map(
     (edit, index): Case => [
-      `a front that ${index === 0 ? 'is declared' : 'the annotation names'} is no reason`,
+      `a front that ${['is declared', 'the annotation names', "Istio's agent reads"][index]} is no reason`,
       'lastscrape-holds-as-a-native-sidecar',
       [FRONT, edit],
       { reasons: 'lastscrapeHolds lastscrape' },

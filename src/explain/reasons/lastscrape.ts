@@ -60,6 +60,8 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     const declared = pod.containers.flatMap(({ spec }) =>
       toObjects(spec['ports']).map((each) => each['containerPort']),
     );
+    // Istio's agent reads for Prometheus what the annotations named before (its prometheusMerge).
+    if (pod.annotations['prometheus.io/path'] === '/stats/prometheus') return null;
     if (told === '' ? declared.includes(port) : told === `${port}`) return null;
     const isTold = told !== '';
     const lines = isTold
