@@ -65,8 +65,8 @@ test('readExporter() reads what a front would serve, and says what it could not'
   const config = readValid({ LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${port}/json` });
   assert.equal((await readExporter(config, NEVER)).observation.kind, 'answered', 'without a front any 200 is read');
   for (const [path, why] of [
-    ['/page', /./],
-    ['/json', /Content-Type/],
+    ['/page', /a line that Prometheus refuses: "<html>"/],
+    ['/json', /a line that Prometheus refuses: "{}"/],
     ['/cut', /no "# EOF" at its end/],
     ['/other', /^HTTP 404$/],
   ] as const) {
