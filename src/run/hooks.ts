@@ -23,13 +23,21 @@ LOADED_BY = os.getpid()
 URL = os.environ.get("LASTSCRAPE_SNAPSHOT_URL", "")
 REGISTER = atexit.register
 LEFT_SECONDS = 2
+ASKERS = 0
 
 
 def register(*args, **kwargs):
     """As atexit's, for the newest runs first: it may close the server, or take series away as OpenTelemetry's does."""
+    global ASKERS
     function = REGISTER(*args, **kwargs)
-    # Once: atexit.unregister compares all there are.
-    atexit.unregister(ask_first)
+    ASKERS += 1
+    try:
+        # Few, and seldom: atexit.unregister compares all there are, each by the program's own __eq__.
+        if ASKERS * 64 > atexit._ncallbacks():
+            ASKERS = 0
+            atexit.unregister(ask_first)
+    except Exception:
+        pass
     REGISTER(ask_first)
     return function
 
@@ -106,6 +114,7 @@ FIRST = [ask]
 # Python 2 empties this module.
 if URL and sys.version_info >= (3,):
     REGISTER(ask)
+    register.__module__ = "atexit"  # Where pickle finds it.
     atexit.register = register
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ADDED = [FOLDER]
@@ -136,6 +145,5 @@ export async function writeHooks(folder: string, pid: number): Promise<string | 
     for (const each of [folder, dirname(path)]) await mkdir(each).catch(() => {});
     for (const each of [join(dirname(path), 'usercustomize.py'), path]) await replaceFile(each, HOOK, pid);
   };
-  const write = prepareWriting(path, work, WRITE_TIMEOUT_MS);
-  return (await write()).problem;
+  return (await prepareWriting(path, work, WRITE_TIMEOUT_MS)()).problem;
 }

@@ -34,9 +34,8 @@ export async function sendPush(parts: PushParts): Promise<PushResult> {
     const families = () => readFamilies(read(), format);
     for await (const request of kind.encode({ families, labels, url })) {
       sentCount++;
-      const { method, path, headers, body } = request;
       const result = await sendInTries({
-        makeRequest: () => ({ method, path, headers, body: body(nowMs()) }),
+        makeRequest: () => ({ ...request, body: request.body(nowMs()) }),
         judge(...answer) {
           const judgement = kind.judge(...answer);
           // A scrape that failed during the try may have stored a later time. Where a new one does not help

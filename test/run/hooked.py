@@ -3,6 +3,7 @@ argument says. The others are the two ports."""
 import atexit
 import http.server
 import os
+import pickle
 import signal
 import socketserver
 import subprocess
@@ -56,8 +57,25 @@ for _ in range(100):
     handler = Handler()
     atexit.register(handler)
     atexit.unregister(handler)
+compared = [Handler.compared < 1000]
+
+
+class Query(Handler):
+    """One that makes an expression of ==, which is neither true nor false."""
+
+    def __eq__(self, other):
+        Handler.compared += 1
+        if Handler.compared == 1000:
+            raise TypeError("an expression has no truth value")
+        return False
+
+
+for _ in range(3000):
+    atexit.register(Query())
+compared.append(Handler.compared < 1000000)
+is_pickled = pickle.loads(pickle.dumps(atexit.register)) is atexit.register
 # As it is without the hook: only what a program sees of the folder is looked at.
-print(sys.path, getattr(sys.modules.get("sitecustomize"), "__file__", None), Handler.compared < 1000, flush=True)
+print(sys.path, getattr(sys.modules.get("sitecustomize"), "__file__", None), compared, is_pickled, flush=True)
 if ending == "fork":
     child = os.fork()
     if child == 0:

@@ -88,8 +88,7 @@ export function takePush(store: PushStore, request: PushRequest): PushResult {
   groups.set(key, { grouping, families });
   const why = body.fault ?? (findLength(groups) > PUSHED_MAX_LENGTH ? EXCESS : findContradiction(groups, own));
   if (why === null) return { ...keepLeftovers(store, groups, before, takenAtMs), status: 200 };
-  const rest = [[failed, time('failed', seconds)] as const];
-  const unchanged = new Map([[pushed, time('pushed', 0)], ...before, ...rest]);
+  const unchanged = new Map([[pushed, time('pushed', 0)], ...before, [failed, time('failed', seconds)]]);
   return {
     store: { ...store, groups: new Map(store.groups).set(key, { grouping, families: unchanged }) },
     status: 400,
