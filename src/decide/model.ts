@@ -180,7 +180,7 @@ export type FrontObservation = {
   readonly hasOwedPage?: boolean;
   /** Such pages of five programs and more that had no room until every scraper had them. Default: 0. */
   readonly lostCallsCount?: number;
-  /** Why the newest read that failed did; absent: none has. */
+  /** Why the newest read failed; absent: it did not, or there was none. */
   readonly unreadWhy?: string;
   /** Absent: the source takes no pushes. */
   readonly pushes?: PushCounts;

@@ -236,9 +236,12 @@ function adviseCall({ front }: ReportInput['policy']): string {
 }
 
 /** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
-function findLossHint({ policy, source }: ReportInput, lastPage: LastPage | null): string | null {
-  if (source.kind !== 'program' || lastPage === null || lastPage.missesMs === 0) return null;
+function findLossHint({ state, policy, source }: ReportInput, lastPage: LastPage | null): string | null {
+  const { unreadWhy } = state.facts.front.seen;
+  const isKnown = source.kind === 'program' || (source.kind === 'files' && unreadWhy !== undefined);
+  if (!isKnown || lastPage === null || lastPage.missesMs === 0) return null;
   const missing = `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: `;
+  if (source.kind === 'files') return missing + cut(unreadWhy ?? '', 200);
   const { calledMs } = lastPage;
   if (calledMs !== undefined)
     return `${missing}its last call of /-/snapshot was ${(calledMs / 1000).toFixed(1)} s before it ended`;

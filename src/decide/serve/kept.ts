@@ -32,7 +32,7 @@ export type Known<Store, Put> = {
   readonly source: SourceState;
   readonly pages: Pages<Store>;
   readonly calls: readonly Call<Page<Put>>[];
-  /** Why the newest read that failed did; null: none has, or textfiles are not there yet. */
+  /** Why the newest read failed; null: it did not, or textfiles are not there yet. */
   readonly unreadWhy: string | null;
 };
 
@@ -125,7 +125,7 @@ export function takeWhole<Store, Put>(
   const judged = { ...answer, isShort: page === null || answer.isShort === true };
   const { state: source, becomes, isAnother } = takeAnswer(before.source, judged);
   const calls = isAnother ? endCalls(before.calls) : before.calls;
-  const known = { ...opened, source, calls };
+  const known = { ...opened, source, calls, unreadWhy: null };
   if (page === null) return { known, fate: DROPPED.notUsed, ...(log && { log }) };
   if (becomes === 'ignored' || becomes === 'provisional') return { known, fate: DROPPED[becomes] };
   const fate = { kind: becomes, page, isLiving, aside: calls.some(isToPutAside) ? listKept(pages) : [] };

@@ -153,11 +153,8 @@ function openMerge(onTwice: (fields: Twice) => void) {
      */
     async add(path: string, body: Body): Promise<(family: string, isSamples: boolean) => boolean> {
       const families = await body.families();
-      const shared = new Set([...families].filter((each) => firsts.has(each)));
-      const unread = Map.groupBy(
-        [...shared].filter((each) => !known.has(each)),
-        (each) => firsts.get(each)?.body,
-      );
+      const shared = families.intersection(firsts);
+      const unread = Map.groupBy(shared.difference(known), (each) => firsts.get(each)?.body);
       for (const [first, names] of unread) {
         if (first !== undefined) for (const [name, each] of await read(first, new Set(names))) known.set(name, each);
       }
@@ -169,7 +166,7 @@ function openMerge(onTwice: (fields: Twice) => void) {
           shared.delete(family);
         } else for (const each of series) before.series.add(each);
       }
-      const own = new Set([...families].filter((each) => !firsts.has(each)));
+      const own = families.difference(firsts);
       for (const family of own) firsts.set(family, { path, body });
       return (family, isSamples) => own.has(family) || (isSamples && shared.has(family));
     },

@@ -338,6 +338,9 @@ test('buildReport() says who took the last page, and what may be missing', () =>
   assert.deepEqual(report('program', 100_001), ['read', 0, undefined]);
   assert.deepEqual(report('pushes', 20_000), ['main', 0, undefined]);
   assert.deepEqual(report('locust', 99_000), ['read', 1, undefined]);
+  const unreadWhy = '/shared/a.prom does not end with a line feed';
+  assert.deepEqual(report('files', 99_000, { unreadWhy }), ['read', 1, missing(1, unreadWhy)]);
+  assert.deepEqual(report('files', 99_000), ['read', 1, undefined], 'it was deleted');
   // Of two formats, or of series that had vanished, the page of one scraper was older.
   const front = frontWith(
     ['a', 110, { readAtMs: 98_000 }],
