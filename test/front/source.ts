@@ -2,8 +2,9 @@
 
 import { once } from 'node:events';
 import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort, listen } from '../support/listen.ts';
 import type { Watcher } from '../support/watcher.ts';
 
 /** Answers one request; `number` counts from 1. */
@@ -40,16 +41,12 @@ export const hang: Answer = () => {};
 export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n'): Promise<SourceStandIn> {
   let server: Server;
   let requestsCount = 0;
-  let port = 0;
+  const port = await findFreePort();
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
   const source: SourceStandIn = {
-    get port() {
-      return port;
-    },
-    get url() {
-      return new URL(`http://127.0.0.1:${port}/metrics`);
-    },
+    port,
+    url: new URL(`http://127.0.0.1:${port}/metrics`),
     answer: reply(body),
     get requestsCount() {
       return requestsCount;
@@ -65,9 +62,7 @@ export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n
     },
     async start() {
       server = createServer(onConnection);
-      server.listen(port, '127.0.0.1');
-      await once(server, 'listening');
-      port = (server.address() as AddressInfo).port;
+      await listen(server, '127.0.0.1', port);
     },
     async [Symbol.asyncDispose]() {
       if (server.listening) await source.stop();

@@ -2,11 +2,12 @@
 // the families of the Go runtime. The page is lastscrape's own, which memory.test.ts holds against the recordings.
 
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Family, formatLabels, listLines, makeGauge } from '../../src/exposition/exposition-text.ts';
 import { openLocustMemory } from '../../src/front/locust/memory.ts';
 import { type LocustRow, readLocustStats } from '../../src/front/locust/page.ts';
+import { listen } from '../support/listen.ts';
 
 /** What a test may change at any moment; it holds for the requests that begin afterwards. */
 export type ExporterFaults = {
@@ -84,11 +85,7 @@ export async function openExporter(options: ExporterOptions) {
       void close();
     } else sendPage(response);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server, host, options.port);
   return {
     /** Without a path. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,

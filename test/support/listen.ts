@@ -1,14 +1,15 @@
 // A server of a test on a free port of loopback.
 
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Starts listening, by default on a free port. Returns the port. */
+/** Starts listening, by default on a free port, which refuses once the server is closed. Returns the port. */
 export async function listen(server: Server, host = '127.0.0.1', at = 0): Promise<number> {
-  await once(server.listen(at, host), 'listening');
-  return (server.address() as AddressInfo).port;
+  const port = at || (await findFreePort());
+  await once(server.listen(port, host), 'listening');
+  return port;
 }
 
 /** Below the ports that the kernel hands out (ip_local_port_range), above those of well-known services. */
