@@ -237,11 +237,11 @@ function adviseCall({ front }: ReportInput['policy']): string {
 
 /** What keeps a program's last changes; null: none can be missing. Locust's numbers stop before it ends. */
 function findLossHint({ state, policy, source }: ReportInput, lastPage: LastPage | null): string | null {
-  const { unreadWhy } = state.facts.front.seen;
-  const isKnown = source.kind === 'program' || (source.kind === 'files' && unreadWhy !== undefined);
-  if (!isKnown || lastPage === null || lastPage.missesMs === 0) return null;
+  const why = cut(state.facts.front.seen.unreadWhy ?? '', 200);
+  if (lastPage === null) return why === '' ? null : `no page of LASTSCRAPE_METRICS_URL could be kept: ${why}`;
+  if (lastPage.missesMs === 0 || !['program', 'files'].includes(source.kind)) return null;
   const missing = `changes in main's last ${toMissesSeconds(lastPage)} s may be missing: `;
-  if (source.kind === 'files') return missing + cut(unreadWhy ?? '', 200);
+  if (source.kind === 'files') return why === '' ? null : missing + why;
   const { calledMs } = lastPage;
   if (calledMs !== undefined)
     return `${missing}its last call of /-/snapshot was ${(calledMs / 1000).toFixed(1)} s before it ended`;

@@ -341,6 +341,8 @@ test('buildReport() says who took the last page, and what may be missing', () =>
   const unreadWhy = '/shared/a.prom does not end with a line feed';
   assert.deepEqual(report('files', 99_000, { unreadWhy }), ['read', 1, missing(1, unreadWhy)]);
   assert.deepEqual(report('files', 99_000), ['read', 1, undefined], 'it was deleted');
+  const unkept = `no page of LASTSCRAPE_METRICS_URL could be kept: ${unreadWhy}`;
+  assert.deepEqual(report('program', 99_000, { answeredAtMs: null, unreadWhy }), [undefined, undefined, unkept]);
   // Of two formats, or of series that had vanished, the page of one scraper was older.
   const front = frontWith(
     ['a', 110, { readAtMs: 98_000 }],
