@@ -11,7 +11,7 @@ import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts'
 /** Where it is fetched. */
 export type GetterParts = {
   readonly url: URL;
-  /** Keep its Content-Type, not read all but OpenMetrics as text; send again what was dropped. */
+  /** Its Content-Type is kept (else all but OpenMetrics is text), and what was dropped is sent again. */
   readonly isForServing: boolean;
   /** How the program is asked. Default: over HTTP. */
   readonly open?: typeof openExchange;
