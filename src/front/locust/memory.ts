@@ -27,26 +27,19 @@ const PAGE_ROWS_COUNT = 500;
 const ROWS_MAX_COUNT = 10_000;
 /** The same for errors: a text may be new as well. */
 const ERRORS_MAX_COUNT = 2_000;
-const QUANTILES_MAX_COUNT = 20;
+/** Of the numbers of a row: its fields, and 20 quantiles. */
+const COLUMNS_MAX_COUNT = ROW_FIELDS.length + 20;
 
-/** The one column of errors and workers. */
-const COUNT = 0;
-// Columns of requests: the page's last totals, what is the CSV's (bits), then fields and quantiles.
-const PAGE_TOTALS = [0, 1] as const;
-const OF_CSV = 2;
-const FIRST_FIELD = 3;
-const COLUMNS_MAX_COUNT = FIRST_FIELD + ROW_FIELDS.length + QUANTILES_MAX_COUNT;
-
-/** The totals: of all requests, and of the failed ones. */
+/** The totals by their columns: of all requests, and of the failed ones. */
 const TOTAL_FIELDS = ['num_requests', 'num_failures'] as const;
-const SHOWN_TOTALS = TOTAL_FIELDS.map((field) => FIRST_FIELD + ROW_FIELDS.indexOf(field));
+const TOTALS = TOTAL_FIELDS.map((field) => [field, ROW_FIELDS.indexOf(field)] as const);
 const TOTAL_KEY = ['', 'Aggregated'] as const;
 
 /** `namespace`: what all names begin with; `locust` unless LOCUST_METRIC_NAMESPACE says otherwise. */
 export function openLocustMemory(namespace: string): LocustMemory {
   const requests = openRequests();
-  const errors = openRows(['error', 'method', 'name']);
-  const workers = openRows(['id', 'state']);
+  const errors = openRows(['error', 'method', 'name'], (): Count => [0]);
+  const workers = openRows(['id', 'state'], (): Count => [0]);
   let gauges: LocustStats['gauges'] = new Map();
   const makeFamily = (suffix: string, samples: Iterable<Sample>): Family => ({
     ...makeGauge(`${namespace}_${suffix}`, HELP.get(suffix) ?? '', 0),
@@ -58,7 +51,7 @@ export function openLocustMemory(namespace: string): LocustMemory {
       takeErrors(errors, stats.errors);
       // Only a worker's current state: the exporter keeps a row of each state.
       workers.clear();
-      for (const { id, state, userCount } of stats.workers) workers.add([id, state]).numbers[COUNT] = userCount;
+      for (const { id, state, userCount } of stats.workers) workers.add([id, state]).known[0] = userCount;
       ({ gauges } = stats);
     },
     takeCsv(rows) {
@@ -66,22 +59,22 @@ export function openLocustMemory(namespace: string): LocustMemory {
     },
     isShown: requests.isShown,
     listTotals: () =>
-      TOTAL_FIELDS.map((field, index) => {
-        const { labels = '', numbers = [] } = requests.findTotal() ?? {};
-        const value = numbers[SHOWN_TOTALS[index] as number];
+      TOTALS.map(([field, column]) => {
+        const { labels = '', known } = requests.findTotal() ?? {};
+        const value = known && readShown(known, column);
         return makeFamily(`requests_${field}`, value === undefined ? [] : [{ labels, value }]);
       }),
     listFamilies(view) {
       const plain = new Map(view === 'stats' ? gauges : []);
       // Of the same moment as the totals, which stay when Locust is gone.
-      const ratio = findCsvFailRatio(requests.findTotal());
+      const ratio = findCsvFailRatio(requests.findTotal()?.known);
       if (ratio !== null) plain.set('requests_fail_ratio', ratio);
       plain.set('up', view === 'stats' || view === 'other' ? 1 : 0);
       const families: (readonly [string, Iterable<Sample>])[] = [
-        ['errors', errors.list(COUNT)],
-        ...ROW_FIELDS.map((field, index) => [`requests_${field}`, requests.list(FIRST_FIELD + index)] as const),
+        ['errors', errors.list(([count]) => count)],
+        ...ROW_FIELDS.map((field, index) => [`requests_${field}`, requests.list(index)] as const),
         ['requests_response_time_percentile', requests.listPercentiles()],
-        ['worker_detail', workers.list(COUNT)],
+        ['worker_detail', workers.list(([count]) => count)],
         ...[...plain].map(([suffix, value]) => [suffix, [{ labels: '', value }]] as const),
       ];
       return families.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([suffix, samples]) => makeFamily(suffix, samples));
@@ -89,46 +82,46 @@ export function openLocustMemory(namespace: string): LocustMemory {
   };
 }
 
+/** Of errors, or of users of a worker. */
+type Count = [number];
+
+/** The numbers of a row by column: the page's, and of the CSV those that are newer. A hole: unknown. */
+type Numbers = { readonly page: number[]; readonly csv: number[] };
+
+function readShown({ page, csv }: Numbers, column: number): number | undefined {
+  return csv[column] ?? page[column];
+}
+
 /** Opens the numbers of requests. */
 function openRequests() {
-  const rows = openRows(['method', 'name']);
+  const rows = openRows(['method', 'name'], (): Numbers => ({ page: [], csv: [] }));
   /** The columns of fields and quantiles. */
-  const columns = new Map<string, number>(ROW_FIELDS.map((field, index) => [field, FIRST_FIELD + index]));
+  const columns = new Map<string, number>(ROW_FIELDS.map((field, index) => [field, index]));
 
-  function findColumn(name: string): number | undefined {
-    const next = FIRST_FIELD + columns.size;
-    if (!columns.has(name) && next < COLUMNS_MAX_COUNT) columns.set(name, next);
-    return columns.get(name);
-  }
-  /** Puts numbers into a row, but for the columns that are kept (bits). @returns the columns put, as bits */
-  function put({ numbers }: Row, taken: LocustRow, kept: number): number {
-    let bits = 0;
+  /** Puts numbers into a list, and takes older ones out of another. */
+  function put(taken: LocustRow, numbers: number[], older: number[] = []): void {
     for (const [name, value] of taken.numbers) {
-      const column = findColumn(name);
-      if (column === undefined || (kept & (1 << column)) !== 0) continue;
+      if (columns.size < COLUMNS_MAX_COUNT && !columns.has(name)) columns.set(name, columns.size);
+      const column = columns.get(name);
+      if (column === undefined) continue;
       numbers[column] = value;
-      bits |= 1 << column;
+      delete older[column];
     }
-    return bits;
   }
   function putPageRow(taken: LocustRow): void {
-    const row = rows.add([taken.method, taken.name]);
+    const { known } = rows.add([taken.method, taken.name]);
     // Locust caches the page for 2 s, and longer where it is slow: the CSV may be newer.
-    const kept = isFall(row, SHOWN_TOTALS, taken) ? (row.numbers[OF_CSV] as number) : 0;
-    put(row, taken, kept);
-    row.numbers[OF_CSV] = kept;
-    for (const [index, field] of TOTAL_FIELDS.entries()) {
-      row.numbers[PAGE_TOTALS[index] as number] = taken.numbers.get(field) as number;
-    }
+    const isOlder = isFall(taken, (column) => readShown(known, column));
+    put(taken, known.page, isOlder ? [] : known.csv);
   }
   /** False: a total fell, so that Locust was reset after all that is known. */
   function putCsv(taken: Iterable<LocustRow>): boolean {
     for (const each of taken) {
       const key = [each.method, each.name];
-      if (isFall(rows.find(key), SHOWN_TOTALS, each)) return false;
+      const before = rows.find(key)?.known;
+      if (isFall(each, (column) => before && readShown(before, column))) return false;
       if (!isShown(each.method, each.name)) continue;
-      const row = rows.add(key);
-      row.numbers[OF_CSV] = put(row, each, 0);
+      put(each, rows.add(key).known.csv);
     }
     return true;
   }
@@ -142,13 +135,14 @@ function openRequests() {
     /** Takes a page, which Locust may have cached. False: Locust was reset, and old rows are gone. */
     takePage(taken: readonly LocustRow[]): boolean {
       const shown = taken.filter(({ name }) => !isHidden(name));
-      const known = shown.map(({ method, name }) => rows.find([method, name]));
-      const knownCount = known.filter((row) => row?.numbers[PAGE_TOTALS[0]] !== undefined).length;
+      const known = shown.map(({ method, name }) => rows.find([method, name])?.known);
+      const isOnPage = (numbers: Numbers | undefined) => numbers !== undefined && numbers.page.length > 0;
+      const beforeCount = rows.listRows().filter((row) => isOnPage(row.known)).length;
       // A page with room for more has every row, the total's included; and a total never falls within a run.
       const isWhole = taken.length > 0 && taken.length < PAGE_ROWS_COUNT;
       const isReset =
-        (isWhole && knownCount < rows.count(PAGE_TOTALS[0])) ||
-        shown.some((row, index) => isFall(known[index], PAGE_TOTALS, row));
+        (isWhole && known.filter(isOnPage).length < beforeCount) ||
+        shown.some((row, index) => isFall(row, (column) => known[index]?.page[column]));
       if (isReset) rows.clear();
       for (const row of shown) putPageRow(row);
       rows.trim(ROWS_MAX_COUNT);
@@ -162,7 +156,7 @@ function openRequests() {
       return false;
     },
     isShown,
-    list: rows.list,
+    list: (column: number) => rows.list((numbers) => readShown(numbers, column)),
     listPercentiles: () => listPercentiles(rows.listRows(), [...columns].slice(ROW_FIELDS.length)),
     findTotal: () => rows.find(TOTAL_KEY),
   };
@@ -170,14 +164,14 @@ function openRequests() {
 
 /** Row by row; each row's quantiles in the order of their text, as Go sorts them. */
 function* listPercentiles(
-  rows: readonly Row[],
+  rows: readonly Row<Numbers>[],
   columns: readonly (readonly [quantile: string, column: number])[],
 ): Generator<Sample> {
   const sorted = columns.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  for (const { labels, numbers } of rows) {
+  for (const { labels, known } of rows) {
     const others = labels.slice(0, -1);
     for (const [quantile, column] of sorted) {
-      const value = numbers[column];
+      const value = readShown(known, column);
       if (value !== undefined) yield { labels: `${others},quantile="${quantile}"}`, value };
     }
   }
@@ -188,31 +182,29 @@ function isHidden(name: string): boolean {
   return name === 'Total' || name === '//stats/requests';
 }
 
-/** Whether a total is lower than it was; an unknown one is not. */
-function isFall(row: Row | undefined, columns: readonly number[], { numbers }: LocustRow): boolean {
-  return TOTAL_FIELDS.some((field, index) => {
-    const [value, before] = [numbers.get(field), row?.numbers[columns[index] as number]];
+/** Whether a total is lower than `readBefore` says that it was; an unknown one is not. */
+function isFall({ numbers }: LocustRow, readBefore: (column: number) => number | undefined): boolean {
+  return TOTALS.some(([field, column]) => {
+    const [value, before] = [numbers.get(field), readBefore(column)];
     return value !== undefined && before !== undefined && value < before;
   });
 }
 
 /** The share of failures, as stats.py has it. null: the totals are the page's, its own ratio is as new. */
-function findCsvFailRatio(total: Row | undefined): number | null {
-  const ofCsv = total?.numbers[OF_CSV] ?? 0;
-  if (total === undefined || SHOWN_TOTALS.every((column) => (ofCsv & (1 << column)) === 0)) return null;
-  const [requests = 0, failures = 0] = SHOWN_TOTALS.map((column) => total.numbers[column]);
+function findCsvFailRatio(total: Numbers | undefined): number | null {
+  if (total === undefined || TOTALS.every(([, column]) => total.csv[column] === undefined)) return null;
+  const [requests = 0, failures = 0] = TOTALS.map(([, column]) => readShown(total, column));
   if (requests === 0) return failures === 0 ? 0 : 1;
   return failures / requests;
 }
 
-function takeErrors(errors: Rows, taken: LocustStats['errors']): void {
-  const onPage = new Set<Row>();
+function takeErrors(errors: Rows<Count>, taken: LocustStats['errors']): void {
+  const onPage = new Set<unknown>();
   for (const { method, name, error, occurrences } of taken) {
-    const row = errors.add([error, method, name]);
+    const { known } = errors.add([error, method, name]);
     // Two long texts may be the same once they are cut.
-    const others = onPage.has(row) ? (row.numbers[COUNT] ?? 0) : 0;
-    row.numbers[COUNT] = others + occurrences;
-    onPage.add(row);
+    known[0] = occurrences + (onPage.has(known) ? known[0] : 0);
+    onPage.add(known);
   }
   errors.trim(ERRORS_MAX_COUNT);
 }

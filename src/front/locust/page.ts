@@ -2,7 +2,6 @@
 // Source: web.py and stats.py of Locust (fixtures/recordings: 2.12 and 2.47).
 
 import { type Json, parseObject, toObject, toText } from '../../base/json.ts';
-import { copyText } from '../../base/text.ts';
 
 /** The numbers of a row that have a family each, by their names in JSON and in the exporter. */
 export const ROW_FIELDS = [
@@ -48,7 +47,7 @@ export function isRunningState(state: string | null): boolean {
 
 /** Reads an answer; null unless it is a JSON object: a login page, another program's page. */
 export function readLocustStats(text: string): LocustStats | null {
-  const top = parsePython(text);
+  const top = parsePython(text.replace(ERROR, (found) => SHOWN_ERROR.exec(found)?.[0] ?? found));
   if (top === null) return null;
   // `ready`, `spawning`, `running`, `cleanup`, `stopping`, `stopped` or `missing` (runners.py).
   const state = typeof top['state'] === 'string' ? top['state'] : null;
@@ -56,7 +55,7 @@ export function readLocustStats(text: string): LocustStats | null {
   const errors = readList(top['errors']).map((error) => ({
     method: readText(error['method']),
     name: readText(error['name']),
-    error: cutText(readText(error['error']), ERROR_MAX_LENGTH),
+    error: readText(error['error']),
     occurrences: readNumber(error['occurrences']),
   }));
   const workers = readList(top['workers']).map((worker) => ({
@@ -87,57 +86,13 @@ export function readLocustStats(text: string): LocustStats | null {
   };
 }
 
-/** 500 errors with a page of HTML each took 64 MiB; and Mimir rejects labels above 2,048 letters. */
-const ERROR_MAX_LENGTH = 1_024;
-/** A letter has at most six bytes in JSON. */
-const ERROR_MAX_BYTES = 6 * ERROR_MAX_LENGTH;
-const ERROR_KEY = '"error":';
-const [BLANK, QUOTE, BACKSLASH, LETTER_U] = [0x20, 0x22, 0x5c, 0x75];
-
-/** Cuts long error texts out of an answer before it is decoded; overwrites it. */
-export function cutErrors(bytes: Buffer): Buffer {
-  let keptBytes = 0;
-  let from = 0;
-  // The key within a text has backslashes before its quotes.
-  for (let at = bytes.indexOf(ERROR_KEY); at !== -1; at = bytes.indexOf(ERROR_KEY, at)) {
-    at += ERROR_KEY.length;
-    while (bytes[at] === BLANK) at++;
-    if (bytes[at] !== QUOTE) continue;
-    const end = findTextEnd(bytes, at + 1);
-    if (end === -1) break;
-    if (end - at - 1 > ERROR_MAX_BYTES) {
-      const cutAt = findEscapeStart(bytes, at + 1 + ERROR_MAX_BYTES);
-      bytes.copyWithin(keptBytes, from, cutAt);
-      keptBytes += cutAt - from;
-      from = end;
-    }
-    at = end + 1;
-  }
-  bytes.copyWithin(keptBytes, from);
-  return bytes.subarray(0, keptBytes + bytes.length - from);
-}
-
-/** The closing quote; -1: none. */
-function findTextEnd(bytes: Buffer, from: number): number {
-  let at = bytes.indexOf(QUOTE, from);
-  while (isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
-  return at;
-}
-
-function isEscaped(bytes: Buffer, at: number): boolean {
-  let count = 0;
-  while (bytes[at - 1 - count] === BACKSLASH) count++;
-  return count % 2 === 1;
-}
-
-/** The start of the escape that this byte is in, or the byte itself: half an escape is not JSON. */
-function findEscapeStart(bytes: Buffer, at: number): number {
-  for (let start = at - 5; start < at; start++) {
-    if (bytes[start] !== BACKSLASH || isEscaped(bytes, start)) continue;
-    if (start + (bytes[start + 1] === LETTER_U ? 6 : 2) > at) return start;
-  }
-  return at;
-}
+/** The text of an error. Where a text has this key, there are backslashes before the quotes. */
+const ERROR = /"error": *"[^"\\]*(?:\\.[^"\\]*)*/gs;
+/**
+ * What is read of it: 500 errors with a page of HTML each took 64 MiB; and Mimir rejects labels above 2,048
+ * letters.
+ */
+const SHOWN_ERROR = /"error": *"(?:[^"\\]|\\u.{4}|\\.){0,1024}/s;
 
 function readRow(row: Json): LocustRow {
   const numbers = new Map<string, number>(ROW_FIELDS.map((field) => [field, readNumber(row[field])]));
@@ -183,10 +138,6 @@ const TEXT_MAX_LENGTH = 65_536;
 
 function readText(value: unknown): string {
   return toText(value).slice(0, TEXT_MAX_LENGTH).toWellFormed();
-}
-
-function cutText(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : copyText(text.slice(0, maxLength)).toWellFormed();
 }
 
 /** What is missing or not a number is 0, as in the exporter. */

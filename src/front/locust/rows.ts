@@ -7,49 +7,46 @@ import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposit
 type Key = readonly string[];
 
 /** One row, until it is dropped. */
-export type Row = {
+export type Row<Known> = {
   /** As the exposition has them. */
   readonly labels: string;
   /** By what Go sorts it: the bytes of each label's value. */
   readonly order: string;
-  /** By column; a hole: unknown. */
-  readonly numbers: number[];
+  /** What its owner puts there. */
+  readonly known: Known;
 };
 
 /**
  * Rows by the values of their labels.
  *
- *     const rows = openRows(['method', 'name']);
- *     rows.add(['GET', '/']).numbers[0] = 7;
- *     [...rows.list(0)]   // [{ labels: '{method="GET",name="/"}', value: 7 }]
+ *     const rows = openRows(['method', 'name'], (): number[] => []);
+ *     rows.add(['GET', '/']).known[0] = 7;
+ *     [...rows.list(([count]) => count)]   // [{ labels: '{method="GET",name="/"}', value: 7 }]
  */
-export type Rows = {
-  readonly find: (key: Key) => Row | undefined;
+export type Rows<Known> = {
+  readonly find: (key: Key) => Row<Known> | undefined;
   /** Finds the row, or makes it. */
-  readonly add: (key: Key) => Row;
+  readonly add: (key: Key) => Row<Known>;
   /** Drops rows beyond the limit, first those that were not added for longest. */
   readonly trim: (maxCount: number) => void;
   readonly clear: () => void;
-  /** How many rows have a number in this column. Default: all rows. */
-  readonly count: (column?: number) => number;
+  readonly count: () => number;
   /** All rows, in the order in which Go sorts their labels: byte by byte. */
-  readonly listRows: () => readonly Row[];
-  /** The known numbers of a column, in the same order. */
-  readonly list: (column: number) => Iterable<Sample>;
+  readonly listRows: () => readonly Row<Known>[];
+  /** A number of each, in the same order; undefined: it has none. */
+  readonly list: (read: (known: Known) => number | undefined) => Iterable<Sample>;
 };
 
-/** Opens a store without rows. */
-export function openRows(labelNames: readonly string[]): Rows {
+/** Opens a store without rows. `begin`: what is known of a new one. */
+export function openRows<Known>(labelNames: readonly string[], begin: () => Known): Rows<Known> {
   /** By their labels, in the order in which they were last added. */
-  const rows = new Map<string, Row>();
-  let sorted: Row[] = [];
-  let isSorted = true;
+  const rows = new Map<string, Row<Known>>();
+  /** Null: rows came or went since. */
+  let sorted: readonly Row<Known>[] | null = null;
 
   const format = (key: Key) => formatLabels(labelNames.map((name, index) => [name, key[index] as string]));
-  /** Rows added since the last time stand at the end: of a sorted run V8's sort looks at each row once. */
-  function sort(): readonly Row[] {
-    if (!isSorted) sorted.sort((one, other) => (one.order < other.order ? -1 : 1));
-    isSorted = true;
+  function listRows(): readonly Row<Known>[] {
+    sorted ??= [...rows.values()].sort((one, other) => (one.order < other.order ? -1 : 1));
     return sorted;
   }
 
@@ -60,9 +57,8 @@ export function openRows(labelNames: readonly string[]): Rows {
       let row = rows.get(labels);
       if (row === undefined) {
         // A label's value that has a NUL may be sorted otherwise.
-        row = { labels: copyText(labels), order: makeByteKey(key.join('\0')), numbers: [] };
-        sorted.push(row);
-        isSorted = false;
+        row = { labels: copyText(labels), order: makeByteKey(key.join('\0')), known: begin() };
+        sorted = null;
       }
       rows.delete(row.labels);
       rows.set(row.labels, row);
@@ -71,18 +67,17 @@ export function openRows(labelNames: readonly string[]): Rows {
     trim(maxCount) {
       if (rows.size <= maxCount) return;
       for (const labels of [...rows.keys()].slice(0, -maxCount)) rows.delete(labels);
-      sorted = sorted.filter(({ labels }) => rows.has(labels));
+      sorted = null;
     },
     clear() {
       rows.clear();
-      sorted = [];
+      sorted = null;
     },
-    count: (column) =>
-      column === undefined ? rows.size : sorted.filter(({ numbers }) => numbers[column] !== undefined).length,
-    listRows: sort,
-    *list(column: number): Generator<Sample> {
-      for (const { labels, numbers } of sort()) {
-        const value = numbers[column];
+    count: () => rows.size,
+    listRows,
+    *list(read) {
+      for (const { labels, known } of listRows()) {
+        const value = read(known);
         if (value !== undefined) yield { labels, value };
       }
     },

@@ -30,7 +30,7 @@ import {
   type PageView,
   stepPace,
 } from './pace.ts';
-import { cutErrors, readLocustStats } from './page.ts';
+import { readLocustStats } from './page.ts';
 
 /** `url`: of Locust's page; a path is the one of `--web-base-path`. */
 export type LocustSourceParts = SourceParts & {
@@ -120,7 +120,7 @@ function readView(before: PageView, memory: LocustMemory, result: ExchangeResult
   const mark = makeMark(body);
   // Locust's cached page once more: the CSV is newer, and may have seen a reset.
   if (before.kind === 'stats' && before.mark === mark) return before;
-  const read = readLocustStats(cutErrors(body).toString());
+  const read = readLocustStats(body.toString());
   if (read === null) return { kind: 'other' };
   memory.takeStats(read);
   return { kind: 'stats', state: read.state, mark };
