@@ -8,7 +8,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Keeper, startKeeper } from '../keeper/keeper.ts';
-import { type Budget, nameBytes, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
+import { type Budget, RATIO_SLACK, ratio, writeBudgetTable, writeTable } from './budgets.ts';
 import { writeFigures } from './draw-figures.ts';
 import { measureFinalNumbers } from './final-numbers.ts';
 import { type Footprint, type Footprints, measureFootprints, PROGRAMS, type Program } from './footprint.ts';
@@ -26,13 +26,13 @@ const FIGURES = join(ROOT, 'image/figures');
 /** How much is measured; the short form is for CI. */
 const PLANS = {
   full: {
-    footprint: { watchSeconds: 90, growthSeconds: 30, warmStartCount: 25, isLimitSearched: true },
+    footprint: { watchSeconds: 90, warmStartCount: 25, isLimitSearched: true },
     front: { watchSeconds: 60, encodings: ['identity', 'gzip'], scrapeCount: 40 },
     main: { scrapeCount: 8 },
     keeper: { pagesCount: 10_000, exitsCount: 100 },
   },
   short: {
-    footprint: { watchSeconds: 30, growthSeconds: 15, warmStartCount: 11, isLimitSearched: false },
+    footprint: { watchSeconds: 30, warmStartCount: 11, isLimitSearched: false },
     front: { watchSeconds: 12, encodings: ['identity'], scrapeCount: 15 },
     main: { scrapeCount: 3 },
     keeper: { pagesCount: 2_000, exitsCount: 10 },
@@ -98,7 +98,6 @@ async function bench(subject: Subject): Promise<readonly Budget[]> {
   const budgets = listBudgets(footprints);
   record('bench.md', [
     writeFootprintTable(footprints),
-    writeGrowthTable(footprints),
     ...finalNumbers,
     writeBudgetTable('Budgets', budgets),
   ]);
@@ -146,13 +145,7 @@ function tellBroken(broken: readonly Budget[]): void {
   }
 }
 
-function listBudgets({
-  programs: { lastscrape, empty, shell },
-  growth,
-  worksIn64Mebibytes,
-}: Footprints): readonly Budget[] {
-  const [small, middle] = growth;
-  if (small === undefined || middle === undefined) throw new Error('Bug: growth without two sizes');
+function listBudgets({ programs: { lastscrape, empty, shell }, worksIn64Mebibytes }: Footprints): readonly Budget[] {
   const layer = readLayerBytes();
   return [
     { name: 'compressed layer (MB)', most: 30, measured: layer && layer / 1e6, digits: 1, isJudged: false },
@@ -164,7 +157,6 @@ function listBudgets({
       isJudged: false,
     },
     ratio('CPU at 1 s polls / of the shell loop', 0.28, lastscrape.cpuSecondsAt1s, shell.cpuSecondsAt1s),
-    ratio('anonymous memory at 3 MB / at 50 KB', 1.3, middle.anonymousBytes, small.anonymousBytes),
     {
       name: 'memory limit that works from a cold cache (MiB)',
       most: 64,
@@ -223,26 +215,5 @@ function writeFootprintTable({ programs: all }: Footprints): string {
     `Medians on ${process.platform} ${process.arch}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, all in one run, with an exposition of 50 KB. ` +
       'MB are 10^6 bytes, MiB 2^20. The empty program makes no poll: its start is to its first line. The memory of the shell is that of a poll, with curl and grep. ' +
       'A memory limit works when the whole run, from a cold start to the quit, takes no longer than without one.',
-  ].join('\n\n');
-}
-
-function writeGrowthTable({ growth }: Footprints): string {
-  return [
-    '### Growth with the exposition',
-    writeTable(
-      [
-        ...['exposition', 'resident (MB)', 'anonymous (MB)', 'time of a poll (ms)'],
-        ...['CPU of a poll (ms)', 'CPU of the shell’s poll (ms)'],
-      ],
-      growth.map((one) => [
-        nameBytes(one.bodyBytes),
-        (one.residentBytes / 1e6).toFixed(1),
-        (one.anonymousBytes / 1e6).toFixed(1),
-        (one.lookSeconds * 1000).toFixed(0),
-        (one.cpuSecondsPerLook * 1000).toFixed(1),
-        (one.shellCpuSecondsPerLook * 1000).toFixed(1),
-      ]),
-    ),
-    'A poll every 1 s, all sizes at the same time; a page is read as often as the law of reads allows. The time is that of the whole poll, with the port.',
   ].join('\n\n');
 }

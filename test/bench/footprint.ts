@@ -16,7 +16,6 @@ import {
   openRunner,
   type Runner,
   type Running,
-  readLookCount,
   SMALL_BYTES,
   stop,
   WARM_UP_SECONDS,
@@ -34,7 +33,6 @@ export type Program = (typeof PROGRAMS)[number];
 export type FootprintPlan = {
   readonly subject: Subject;
   readonly watchSeconds: number;
-  readonly growthSeconds: number;
   readonly warmStartCount: number;
   /** Searches the smallest memory limit; otherwise only lastscrape in 64 MiB is tried. */
   readonly isLimitSearched: boolean;
@@ -50,19 +48,9 @@ export type Footprint = {
   readonly smallestLimitMebibytes: number | undefined;
 };
 
-export type Growth = {
-  readonly bodyBytes: number;
-  readonly residentBytes: number;
-  readonly anonymousBytes: number;
-  readonly lookSeconds: number;
-  readonly cpuSecondsPerLook: number;
-  readonly shellCpuSecondsPerLook: number;
-};
-
 /** All of it. */
 export type Footprints = {
   readonly programs: Readonly<Record<Program, Footprint>>;
-  readonly growth: readonly Growth[];
   /** `undefined` where no memory limit can be set. */
   readonly worksIn64Mebibytes: boolean | undefined;
 };
@@ -76,7 +64,6 @@ curl -s -X POST "$URL/quitquitquit"
 exit 0
 `;
 
-const BODY_BYTES = [SMALL_BYTES, 3_000_000, 30_000_000];
 const HOLD_MS = 300;
 const LIMITS_MEBIBYTES = { fewest: 2, most: 128, step: 2 };
 const BUDGET_MEBIBYTES = 64;
@@ -92,8 +79,6 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
   const bench = openBench(runner, plan.subject);
   say('memory and CPU time');
   const watched = await watchAll(bench, plan.watchSeconds);
-  say('growth');
-  const growth = await measureGrowth(bench, plan.growthSeconds);
   say('starts');
   const starts = await timeStarts(bench, plan.warmStartCount);
   say('memory limits');
@@ -109,7 +94,6 @@ export async function measureFootprints(plan: FootprintPlan): Promise<Footprints
       empty: buildFootprint('empty'),
       shell: buildFootprint('shell'),
     },
-    growth,
     worksIn64Mebibytes: limits.worksIn64Mebibytes,
   };
 }
@@ -190,66 +174,6 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
   await Promise.all([...all, slowShell].map(stop));
   await Promise.all([exposition.stop(), slow.stop()]);
   return watched;
-}
-
-async function measureGrowth(bench: Bench, seconds: number): Promise<readonly Growth[]> {
-  const started = await Promise.all(
-    BODY_BYTES.map(async (bodyBytes) => {
-      const exposition = await bench.openExposition(bodyBytes);
-      const env = { ...lastscrapeEnv(exposition, '1s'), LASTSCRAPE_LOG_LEVEL: 'debug' };
-      const watcher = bench.start(bench.lastscrape, env);
-      let log = '';
-      watcher.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-        log += text;
-      });
-      // Its own exposition: what the shell's looks count must not be counted with lastscrape's.
-      const other = await bench.openExposition(bodyBytes);
-      const shell = startProgram(bench, 'shell', other, 1);
-      return { bodyBytes, exposition, other, watcher, shell, readLog: () => log };
-    }),
-  );
-  await delay(WARM_UP_SECONDS * 1000);
-  const before = await Promise.all(started.map(readMoment));
-  const costs = started.map((): Cost[] => []);
-  const endMs = performance.now() + seconds * 1000;
-  while (performance.now() < endMs) {
-    await delay(200);
-    for (const [index, { watcher }] of started.entries()) costs[index]?.push(readCost(watcher.pid));
-  }
-  const growth = await Promise.all(
-    started.map(async (one, index) => {
-      const after = await readMoment(one);
-      const start = before[index] ?? after;
-      const samples = costs[index] ?? [];
-      const looks = [...one.readLog().matchAll(/"msg":"poll","tookSeconds":([\d.]+)/g)].map(([, text]) => Number(text));
-      return {
-        bodyBytes: one.bodyBytes,
-        residentBytes: findMedian(samples.map((cost) => cost.residentBytes)),
-        anonymousBytes: findMedian(samples.map((cost) => cost.anonymousBytes)),
-        lookSeconds: findMedian(looks),
-        cpuSecondsPerLook: (after.cpuSeconds - start.cpuSeconds) / (after.lookCount - start.lookCount),
-        shellCpuSecondsPerLook:
-          (after.shellCpuSeconds - start.shellCpuSeconds) / (after.shellLookCount - start.shellLookCount),
-      };
-    }),
-  );
-  await Promise.all(started.flatMap(({ watcher, shell }) => [stop(watcher), stop(shell)]));
-  await Promise.all(started.flatMap(({ exposition, other }) => [exposition.stop(), other.stop()]));
-  return growth;
-}
-
-async function readMoment(one: {
-  readonly exposition: Exposition;
-  readonly other: Exposition;
-  readonly watcher: Running;
-  readonly shell: Running;
-}) {
-  return {
-    cpuSeconds: readCpuSeconds(one.watcher.pid),
-    shellCpuSeconds: readCpuSeconds(one.shell.pid),
-    lookCount: await readLookCount(one.exposition),
-    shellLookCount: await readLookCount(one.other),
-  };
 }
 
 /** Seconds from the start of a process to its first request of /metrics; the empty program's: to its first line. */

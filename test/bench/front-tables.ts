@@ -69,14 +69,14 @@ export function listFrontBudgets({ scrapes, memory }: FrontFigures): readonly Bu
     return found;
   };
   const [own, other] = [memoryOf(true, SMALL_BYTES), memoryOf(false, SMALL_BYTES)];
+  const judgeGrowth = (name: string, most: number, hasFront: boolean) => {
+    const [small, middle] = [memoryOf(hasFront, SMALL_BYTES), memoryOf(hasFront, MIDDLE_BYTES)];
+    return ratio(`anonymous memory ${name}, 3 MB / 50 KB`, most, middle.anonymousBytes, small.anonymousBytes);
+  };
   return [
     ratio('resident memory with a front / without, 50 KB', 1.12, own.residentBytes, other.residentBytes),
-    ratio(
-      'anonymous memory with a front, 3 MB / 50 KB',
-      1.6,
-      memoryOf(true, MIDDLE_BYTES).anonymousBytes,
-      own.anonymousBytes,
-    ),
+    judgeGrowth('with a front', 1.6, true),
+    judgeGrowth('without', 1.3, false),
     ...judgeScrape(SMALL_BYTES, true, 2.2, 2.8),
     ...judgeScrape(MIDDLE_BYTES, true, 1.1, 1.2),
     ...judgeScrape(SMALL_BYTES, false, 2.6, 4),
