@@ -1,5 +1,5 @@
-// deploy/monitoring without the rules: which targets each monitor keeps, as a real Prometheus relabels them
-// by file_sd (discovery.ts), that every relabelling rule is needed, and the NetworkPolicy.
+// deploy/monitoring without the rules: which targets each monitor keeps, as a real Prometheus relabels them by file_sd
+// (discovery.ts) with what the operator makes of it, that every relabelling rule is needed, and the NetworkPolicy.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -8,19 +8,34 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
+import { askJudge, listMissingJudges, OPERATOR_JUDGE } from '../judges/judges.ts';
 import { makeFolder } from '../support/folder.ts';
 import { type Network, openNetwork } from '../support/network.ts';
-import { findPrograms, gate } from '../support/programs.ts';
+import { findPrograms, gatePrograms, listMissing } from '../support/programs.ts';
 import { runPrometheus } from '../support/prometheus.ts';
 import { until } from '../support/until.ts';
 import { discoverPod, discoverService, type EndpointRole, type Pod, type Service, type Target } from './discovery.ts';
-import { type Monitor, type RelabelRule, readRelabelings, renderPodMonitor, renderServiceMonitor } from './monitors.ts';
 
 const FILE = 'test/deploy/monitoring.test.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const MONITORING = join(ROOT, 'deploy/monitoring');
 const programs = findPrograms();
-const skip = gate(programs, FILE, ['prometheus', 'promtool']);
+const missing = [...listMissing(programs, ['prometheus', 'promtool']), ...listMissingJudges(OPERATOR_JUDGE)];
+const skip = gatePrograms(FILE, missing, () => [OPERATOR_JUDGE.folder]);
+
+/** One relabelling rule as Prometheus's configuration has it. */
+type RelabelRule = Readonly<Record<string, unknown>>;
+
+/** A PodMonitor or a ServiceMonitor, with one endpoint. */
+type Monitor = {
+  readonly kind: 'PodMonitor' | 'ServiceMonitor';
+  readonly metadata: { readonly namespace: string };
+  readonly spec: Readonly<Partial<Record<'podMetricsEndpoints' | 'endpoints', readonly MonitorEndpoint[]>>>;
+};
+type MonitorEndpoint = Readonly<Record<'interval' | 'scrapeTimeout', string>> & {
+  readonly relabelings: readonly unknown[];
+};
+
 
 const podMonitor: Monitor = readYaml('podmonitor.yaml');
 const serviceMonitor: Monitor = readYaml('servicemonitor.yaml');
@@ -29,6 +44,8 @@ const [scrapeConfig = assert.fail('scrape-config.yaml has no entry')] = scrape_c
 
 type ScrapeConfig = {
   readonly job_name: string;
+  readonly scrape_interval: string;
+  readonly scrape_timeout: string;
   readonly kubernetes_sd_configs: unknown;
   readonly relabel_configs: readonly RelabelRule[];
 };
@@ -114,14 +131,16 @@ const cluster = ROWS.map((row, i) => ({ row, pod: makePod(row, `127.0.64.${i + 1
 const pods = cluster.map(({ pod }) => pod);
 
 describe('relabelling', { skip }, () => {
-  test('scrape-config.yaml and podmonitor.yaml have the same rules', () => {
-    assert.deepEqual(readRelabelings(podMonitor), scrapeConfig.relabel_configs);
+  test('scrape-config.yaml and podmonitor.yaml have the same rules', async () => {
+    const [rules = []] = await renderMonitors([{ monitor: podMonitor }]);
+    // The operator's own come first, and those by which shards share the targets last.
+    assert.deepEqual(rules.slice(-3 - scrapeConfig.relabel_configs.length, -3), scrapeConfig.relabel_configs);
   });
 
   test('both monitors and the scrape config have the same times', () => {
-    const { scrape_interval, scrape_timeout } = scrapeConfig as unknown as Record<string, string>;
+    const { scrape_interval, scrape_timeout } = scrapeConfig;
     for (const endpoint of [...(podMonitor.spec.podMetricsEndpoints ?? []), ...(serviceMonitor.spec.endpoints ?? [])]) {
-      const { interval, scrapeTimeout } = endpoint as unknown as Record<string, string>;
+      const { interval, scrapeTimeout } = endpoint;
       assert.deepEqual([interval, scrapeTimeout], [scrape_interval, scrape_timeout]);
     }
   });
@@ -130,7 +149,6 @@ describe('relabelling', { skip }, () => {
     const rules = scrapeConfig.relabel_configs;
     const jobs = new Map<string, Job>([
       ['scrape config', { targets: podTargets(), rules }],
-      ['PodMonitor', { targets: podTargets(), rules: renderPodMonitor(podMonitor) }],
       ...rules.map(
         (_, i) => [`scrape config without ${i}`, { targets: podTargets(), rules: rules.toSpliced(i, 1) }] as const,
       ),
@@ -142,7 +160,9 @@ describe('relabelling', { skip }, () => {
         },
       ],
     ]);
-    const serviceRules = readRelabelings(serviceMonitor);
+    const { endpoints: [endpoint = assert.fail('servicemonitor.yaml has no endpoint')] = [], ...spec } =
+      serviceMonitor.spec;
+    const monitored: Monitored[] = [{ name: 'PodMonitor', monitor: podMonitor, targets: podTargets() }];
     for (const [role, knowsInit] of [
       ['endpoints', false],
       ['endpoints', true],
@@ -151,12 +171,15 @@ describe('relabelling', { skip }, () => {
     ] as const) {
       const targets = serviceTargets(role, knowsInit);
       const name = `ServiceMonitor by ${role}${knowsInit ? ' with native sidecars' : ''}`;
-      jobs.set(name, { targets, rules: renderServiceMonitor(serviceMonitor, role) });
-      serviceRules.forEach((_, i) => {
-        const without = renderServiceMonitor(serviceMonitor, role, serviceRules.toSpliced(i, 1));
-        jobs.set(`${name} without ${i}`, { targets, rules: without });
+      monitored.push({ name, monitor: serviceMonitor, role, targets });
+      endpoint.relabelings.forEach((_, i) => {
+        const endpoints = [{ ...endpoint, relabelings: endpoint.relabelings.toSpliced(i, 1) }];
+        const monitor = { ...serviceMonitor, spec: { ...spec, endpoints } };
+        monitored.push({ name: `${name} without ${i}`, monitor, role, targets });
       });
     }
+    const rendered = await renderMonitors(monitored);
+    for (const [i, { name, targets }] of monitored.entries()) jobs.set(name, { targets, rules: rendered[i] ?? [] });
     const kept = await relabel(jobs);
 
     const byPod = listKept((row) => row.isKept);
@@ -193,6 +216,24 @@ describe('relabelling', { skip }, () => {
 });
 
 type Job = { readonly targets: readonly Target[]; readonly rules: readonly RelabelRule[] };
+
+/** A monitor, and how the operator's Prometheus finds what is behind a Service. */
+type Rendered = { readonly monitor: Monitor; readonly role?: EndpointRole };
+type Monitored = Rendered & { readonly name: string; readonly targets: readonly Target[] };
+
+/** The rules by which the operator has each monitor scraped. */
+async function renderMonitors(monitors: readonly Rendered[]): Promise<readonly (readonly RelabelRule[])[]> {
+  const questions = monitors.map(({ monitor, role = 'endpoints' }) => {
+    const serviceDiscoveryRole = role === 'endpoints' ? 'Endpoints' : 'EndpointSlice';
+    const prometheus = { metadata: { name: 'main', namespace: 'monitoring' }, spec: { serviceDiscoveryRole } };
+    return { prometheus, [`${monitor.kind}s`]: [monitor] };
+  });
+  const answers = await askJudge<{ readonly config: string; readonly error: string }>('operator', questions);
+  return answers.map(({ config, error }) => {
+    assert.equal(error, '');
+    return parse(config.replaceAll('$(SHARD)', '0')).scrape_configs[0].relabel_configs;
+  });
+}
 
 /** The labels of a kept target that count here. */
 type Kept = Readonly<Record<'instance' | 'namespace' | 'pod' | 'locust_test', string>>;

@@ -1,7 +1,7 @@
 // Says what the Prometheus operator makes of monitors: the configuration that its Prometheus gets.
 //
-// Stdin: a line of JSON for each question, a Prometheus and its PodMonitors and ScrapeConfigs. Stdout: a line of
-// JSON for each, in their order.
+// Stdin: a line of JSON for each question, a Prometheus and its ServiceMonitors, PodMonitors and ScrapeConfigs.
+// Stdout: a line of JSON for each, in their order.
 package main
 
 import (
@@ -18,9 +18,10 @@ import (
 )
 
 type question struct {
-	Prometheus    *monitoringv1.Prometheus           `json:"prometheus"`
-	PodMonitors   []*monitoringv1.PodMonitor         `json:"podMonitors"`
-	ScrapeConfigs []*monitoringv1alpha1.ScrapeConfig `json:"scrapeConfigs"`
+	Prometheus      *monitoringv1.Prometheus           `json:"prometheus"`
+	ServiceMonitors []*monitoringv1.ServiceMonitor     `json:"serviceMonitors"`
+	PodMonitors     []*monitoringv1.PodMonitor         `json:"podMonitors"`
+	ScrapeConfigs   []*monitoringv1alpha1.ScrapeConfig `json:"scrapeConfigs"`
 }
 
 type answer struct {
@@ -30,9 +31,13 @@ type answer struct {
 }
 
 func generate(q question) (string, error) {
-	generator, err := prompkg.NewConfigGenerator(nil, q.Prometheus)
+	generator, err := prompkg.NewConfigGenerator(nil, q.Prometheus, prompkg.WithEndpointSliceSupport())
 	if err != nil {
 		return "", err
+	}
+	serviceMonitors := map[string]*monitoringv1.ServiceMonitor{}
+	for _, each := range q.ServiceMonitors {
+		serviceMonitors[each.Namespace+"/"+each.Name] = each
 	}
 	podMonitors := map[string]*monitoringv1.PodMonitor{}
 	for _, each := range q.PodMonitors {
@@ -44,7 +49,7 @@ func generate(q question) (string, error) {
 	}
 	client := fake.NewSimpleClientset().CoreV1()
 	config, err := generator.GenerateServerConfiguration(
-		q.Prometheus, nil, podMonitors, nil, scrapeConfigs, assets.NewStoreBuilder(client, client), nil, nil, nil, nil)
+		q.Prometheus, serviceMonitors, podMonitors, nil, scrapeConfigs, assets.NewStoreBuilder(client, client), nil, nil, nil, nil)
 	return string(config), err
 }
 
