@@ -1,8 +1,8 @@
-// The presets against the real programs: enabled, switched off, at a wrong port, gone, dying meanwhile.
+// The presets against the real programs: enabled, switched off, at a wrong port.
 // In a network namespace every program has its preset's ports; on the host they are set.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
@@ -161,42 +161,7 @@ for (const program of TARGET_PROGRAMS) {
         assertRuns(target);
       });
     });
-
-    it('already gone: nothing is waited for', async () => {
-      await withFixture(program, async (fixture) => {
-        const target = await fixture.start(program, true);
-        await using ending = target;
-        await ending[Symbol.asyncDispose]();
-        assert.deepEqual(await fixture.quit(writeEntry(program, fixture)), {
-          code: 0,
-          result: 'alreadyGone',
-          hint: '',
-        });
-      });
-    });
-
-    it('dying while it is asked: frozen when the request comes, then killed', async () => {
-      await withFixture(program, async (fixture) => {
-        const target = await fixture.start(program, true);
-        target.signal('SIGSTOP');
-        const watcher = fixture.startWatcher(writeEntry(program, fixture));
-        await until('the request on its way', START_MS, async () =>
-          hasConnection(watcher, fixture.place.quitPort) ? true : undefined,
-        );
-        target.signal('SIGKILL');
-        assert.deepEqual(await ended(watcher), { code: 0, result: 'stopped', hint: '' });
-      });
-    });
   });
-}
-
-/** Whether the watcher has a connection to this port: the kernel makes one for a frozen program, too. */
-function hasConnection(watcher: Child, port: number): boolean {
-  const hex = port.toString(16).toUpperCase().padStart(4, '0');
-  // "sl local_address rem_address st": 01 is ESTABLISHED (proc(5)).
-  return new RegExp(`^ *\\d+: \\S+ 0100007F:${hex} 01 `, 'm').test(
-    readFileSync(`/proc/${watcher.pid}/net/tcp`, 'utf8'),
-  );
 }
 
 describe('other answers of real programs', { concurrency: 3, skip }, () => {
