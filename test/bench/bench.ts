@@ -96,11 +96,7 @@ async function bench(subject: Subject): Promise<readonly Budget[]> {
   // No budget is of these.
   const finalNumbers = options.short ? [] : [await measureFinalNumbers(found, FULL_PHASES)];
   const budgets = listBudgets(footprints);
-  record('bench.md', [
-    writeFootprintTable(footprints),
-    ...finalNumbers,
-    writeBudgetTable('Budgets', budgets),
-  ]);
+  record('bench.md', [writeFootprintTable(footprints), ...finalNumbers, writeBudgetTable('Budgets', budgets)]);
   return budgets;
 }
 

@@ -36,7 +36,6 @@ type MonitorEndpoint = Readonly<Record<'interval' | 'scrapeTimeout', string>> & 
   readonly relabelings: readonly unknown[];
 };
 
-
 const podMonitor: Monitor = readYaml('podmonitor.yaml');
 const serviceMonitor: Monitor = readYaml('servicemonitor.yaml');
 const { scrape_configs }: { readonly scrape_configs: readonly ScrapeConfig[] } = readYaml('scrape-config.yaml');

@@ -1,15 +1,17 @@
 // lastscrape in the place of Locust's exporter, with nothing but what the operator tells the exporter: a real
 // Prometheus holds the number of requests that Locust printed.
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { openPod, type Pod, readFinalTotal, START_MS } from '../support/pod.ts';
+import { describe } from 'node:test';
+import { readFinalTotal, START_MS } from '../support/pod.ts';
 import { findPrograms, gate } from '../support/programs.ts';
 import { proveReport, proveScrapesSeen, proveStored, readLast } from '../support/proof.ts';
 import { until } from '../support/until.ts';
+import { runScenario } from './scenario.ts';
 
 const programs = findPrograms();
 const skip = gate(programs, 'test/pods/in-place.test.ts', ['locust', 'prometheus']);
-const [exporter] = programs.exporters;
+/** The exporter is not used. */
+const anyOne = { ...programs, exporters: programs.exporters.slice(0, 1) };
 
 const TOTAL_LINE = 'locust_requests_num_requests\\{method="",name="Aggregated"\\}';
 /** Long enough for the run of 8 s to be over. */
@@ -18,20 +20,11 @@ const BUSY_MS = 20_000;
 /** A run of 8 s and an autoquit of 5 s, after the start. */
 const RUN_MS = START_MS + 60_000;
 
-async function play(name: string, scenario: (pod: Pod) => Promise<void>): Promise<void> {
-  if (exporter === undefined) throw new Error('Bug: no exporter at all');
-  await using pod = await openPod(programs, exporter);
-  try {
-    await scenario(pod);
-  } catch (error) {
-    process.stderr.write(`${name} failed:\n${pod.children.map((child) => child.tail()).join('\n')}\n`);
-    throw error;
-  }
-}
-
 describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
-  it('a run that ends by autoquit is stored whole, with its percentiles, and the pod completes', async (context) => {
-    await play(context.name, async (pod) => {
+  runScenario(
+    anyOne,
+    'a run that ends by autoquit is stored whole, with percentiles, and the pod ends',
+    async (pod) => {
       const watcher = pod.startInPlace();
       await pod.waitForPort(pod.network.ports.exporter);
       const prometheus = await pod.startPrometheus('5s');
@@ -54,46 +47,44 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
       await proveScrapesSeen(prometheus, report);
       const median = 'locust_requests_response_time_percentile{method="",name="Aggregated",quantile="0.5"}';
       assert.ok(((await readLast(prometheus, median)) ?? 0) > 0, 'the median is stored');
-    });
-  });
+    },
+  );
 
-  it('a Locust that is busy over its end is down, as for the exporter, and nothing of it is missed', async (context) => {
-    await play(context.name, async (pod) => {
-      const { ports } = pod.network;
-      const read = async () => {
-        const { body } = await pod.network.get(ports.exporter, '/metrics');
-        const value = (name: string) => new RegExp(`^${name} (.*)$`, 'm').exec(body)?.[1];
-        return { up: value('locust_up'), users: value('locust_users'), total: Number(value(TOTAL_LINE)) };
-      };
-      const watcher = pod.startInPlace();
-      await pod.waitForPort(ports.exporter);
-      const master = pod.startMaster();
-      pod.startWorker();
-      const before = await until('requests on the page', RUN_MS, async () => {
-        const now = await read();
-        return now.total > 0 ? now : undefined;
-      });
-      assert.equal(before.up, '1');
-      master.signal('SIGSTOP');
-      const frozenAtMs = performance.now();
-      // The exporter gives Locust 5 s too (LOCUST_EXPORTER_TIMEOUT); the run ends meanwhile, unnoticed.
-      await until('down', RUN_MS, async () => ((await read()).up === '0' ? true : undefined));
-      while (performance.now() - frozenAtMs < BUSY_MS) {
-        const now = await read();
-        assert.ok(now.total >= before.total, 'the rows stay');
-        assert.equal(now.up, '0', 'no page within 5 s');
-        assert.equal(now.users, undefined, 'the gauges vanish with it');
-      }
-      assert.equal(watcher.exit, undefined, 'port 5557 takes connections: Locust has not ended');
-      master.signal('SIGCONT');
-      await until('up again', RUN_MS, async () => ((await read()).up === '1' ? true : undefined));
-      const prometheus = await pod.startPrometheus('2s');
-      assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
-      const report = await proveReport(pod, watcher, 'scraped');
-      const total = readFinalTotal(master);
-      assert.ok(total > before.total, 'it went on after it was seen last');
-      assert.equal(report.final.requests, total);
-      await proveStored(prometheus, total);
+  runScenario(anyOne, 'a Locust that is busy over its end is down, and nothing of it is missed', async (pod) => {
+    const { ports } = pod.network;
+    const read = async () => {
+      const { body } = await pod.network.get(ports.exporter, '/metrics');
+      const value = (name: string) => new RegExp(`^${name} (.*)$`, 'm').exec(body)?.[1];
+      return { up: value('locust_up'), users: value('locust_users'), total: Number(value(TOTAL_LINE)) };
+    };
+    const watcher = pod.startInPlace();
+    await pod.waitForPort(ports.exporter);
+    const master = pod.startMaster();
+    pod.startWorker();
+    const before = await until('requests on the page', RUN_MS, async () => {
+      const now = await read();
+      return now.total > 0 ? now : undefined;
     });
+    assert.equal(before.up, '1');
+    master.signal('SIGSTOP');
+    const frozenAtMs = performance.now();
+    // The exporter gives Locust 5 s too (LOCUST_EXPORTER_TIMEOUT); the run ends meanwhile, unnoticed.
+    await until('down', RUN_MS, async () => ((await read()).up === '0' ? true : undefined));
+    while (performance.now() - frozenAtMs < BUSY_MS) {
+      const now = await read();
+      assert.ok(now.total >= before.total, 'the rows stay');
+      assert.equal(now.up, '0', 'no page within 5 s');
+      assert.equal(now.users, undefined, 'the gauges vanish with it');
+    }
+    assert.equal(watcher.exit, undefined, 'port 5557 takes connections: Locust has not ended');
+    master.signal('SIGCONT');
+    await until('up again', RUN_MS, async () => ((await read()).up === '1' ? true : undefined));
+    const prometheus = await pod.startPrometheus('2s');
+    assert.equal((await master.waitForExit(RUN_MS)).code, 0, 'the exit code of Locust');
+    const report = await proveReport(pod, watcher, 'scraped');
+    const total = readFinalTotal(master);
+    assert.ok(total > before.total, 'it went on after it was seen last');
+    assert.equal(report.final.requests, total);
+    await proveStored(prometheus, total);
   });
 });
