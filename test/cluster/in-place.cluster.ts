@@ -85,14 +85,6 @@ export function runInPlaceScenarios(): void {
     );
 
     runScenario(
-      `in place, ${shape}: the policy sees that it is there already`,
-      { ...SHORT, shape },
-      async (namespace) => {
-        await proveInPlace(namespace, 'Complete');
-      },
-    );
-
-    runScenario(
       `in place, ${shape}: under a name that the policy does not know both are there, and neither is in the other's way`,
       { ...SHORT, shape, exporterImage: IMAGES.renamed },
       async (namespace) => {

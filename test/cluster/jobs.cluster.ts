@@ -129,18 +129,6 @@ export function runJobsScenarios(): void {
     await proveFinal(namespace);
   });
 
-  runScenarioIn('jobs: three pods side by side', async (namespace) => {
-    await namespace.apply(buildCountingJob({ env: SNAPSHOT, job: { parallelism: 3, completions: 3 } }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const names = new Set(namespace.events.map(({ pod }) => pod.metadata.name));
-    assert.equal(names.size, 3);
-    for (const name of names) {
-      const pod = jobPod(namespace, name);
-      proveHeld(pod);
-      await untilStored(namespace, pod, (await readFinal(namespace, pod)).final);
-    }
-  });
-
   for (const [what, annotations, lostLeast, lostMost] of [
     ['the hook: the final number of each', { 'lastscrape.dev/hook': 'python' }, 0, 0],
     // A poll every 250 ms may meet the last milliseconds, more so on a busy node.
