@@ -20,7 +20,7 @@ const WORK_SECONDS = 6;
 export const SERVES = /^serves its own/;
 /** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
 export const KUBELET_MS = 1_000;
-/** The demos take some 11 and 21 s, more on a busy machine. */
+/** The demos take some 11 to 21 s, more on a busy machine. */
 export const LIMIT_MS = 90_000;
 
 const PODS = ['A', 'B', 'C'] as const;
@@ -96,26 +96,26 @@ export async function runFrontDemo(): Promise<number> {
   return reportOutcome(timeline, lanes) ? 0 : 1;
 }
 
-/** Its log lines are entries of the timeline, its report is not. `env`: more variables. */
+/** A front for a program with its own /metrics, on an end by signal. `env`: more variables. */
 export function startLastscrape(
   timeline: Timeline,
   pod: string,
   { front, source, folder }: { readonly front: number; readonly source: number; readonly folder: string },
   env: Readonly<Record<string, string>>,
 ): Child {
-  const child = startChild({
-    name: `lastscrape of ${pod}`,
-    command: [process.execPath, join(import.meta.dirname, '../bin/lastscrape.ts')],
-    cwd: folder,
-    env: {
-      LASTSCRAPE_DONE_WHEN: 'sigterm',
-      LASTSCRAPE_METRICS_URL: `http://localhost:${source}/metrics`,
-      LASTSCRAPE_FRONT: `127.0.0.1:${front}`,
-      LASTSCRAPE_POLL: '250ms',
-      LASTSCRAPE_TERMINATION_LOG: join(folder, pod),
-      ...env,
-    },
+  const own = { LASTSCRAPE_DONE_WHEN: 'sigterm', LASTSCRAPE_FRONT: `127.0.0.1:${front}`, LASTSCRAPE_POLL: '250ms' };
+  return startShown(timeline, pod, folder, {
+    ...own,
+    LASTSCRAPE_METRICS_URL: `http://localhost:${source}/metrics`,
+    LASTSCRAPE_TERMINATION_LOG: join(folder, pod),
+    ...env,
   });
+}
+
+/** Starts lastscrape; its log lines are entries of the timeline, its report is not. */
+export function startShown(timeline: Timeline, pod: string, cwd: string, env: Readonly<Record<string, string>>): Child {
+  const command = [process.execPath, join(import.meta.dirname, '../bin/lastscrape.ts')];
+  const child = startChild({ name: `lastscrape of ${pod}`, command, cwd, env });
   child.onLine(({ text }) => {
     if (readLogEntry(text)?.msg !== 'report') timeline.log('lastscrape', text, pod);
   });

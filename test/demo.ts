@@ -2,11 +2,10 @@
 // --front: a job with its own /metrics; --hand-over: a keeper instead of the hold. lastscrape is real, the others
 // are stand-ins. Exits 1 on another outcome.
 
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { createInterface } from 'node:readline';
+import { KUBELET_MS, LIMIT_MS, readReport, runFrontDemo, startShown } from './demo-front.ts';
 import { type Exporter, openExporter } from './stand-in/exporter.ts';
 import { type Locust, type LocustEvent, openLocust } from './stand-in/locust.ts';
 import { openPrometheus, type Prometheus, type ScrapeResult } from './stand-in/prometheus.ts';
@@ -33,10 +32,6 @@ const LOCUST_TIMES = {
 // time of 3 s. It is the case in which numbers are lost.
 const SCRAPE_INTERVAL_MS = 13_000;
 const SCRAPE_OFFSET_MS = 3_600;
-/** The kubelet stops native sidecars about a second after the last regular container (1.36.3). */
-const KUBELET_MS = 1_000;
-/** The demo takes some 18 s, more on a busy machine. */
-const LIMIT_MS = 90_000;
 
 /** The two pods' marks: without lastscrape, and with it. */
 const WITHOUT = 'A';
@@ -65,7 +60,7 @@ async function runDemo(): Promise<boolean> {
   const folder = makeFolder();
   await using fixture = await openFixture(timeline);
   const termination = join(folder, 'termination-log');
-  const watcher = await runWatcher(timeline, fixture, termination);
+  const watcher = await runWatcher(timeline, fixture, folder, termination);
   return reportOutcome(timeline, fixture, watcher, readFile(termination));
 }
 
@@ -153,45 +148,28 @@ function readStored({ prometheus }: Lane): number | undefined {
 
 const HOLD = 'the pod is held: until the next scrape, at most 90 s';
 
-type Watched = {
-  readonly exitCode: number | NodeJS.Signals | null;
-  /** The fields of the last log line; `undefined` if that was no report. */
-  readonly report: Readonly<Record<string, unknown>> | undefined;
-};
-
 /** Runs the watcher to its end, its log lines as entries of the timeline. */
-async function runWatcher(timeline: Timeline, fixture: Fixture, terminationLog: string): Promise<Watched> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../bin/lastscrape.ts')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      LASTSCRAPE_METRICS_URL: `http://localhost:${fixture.held.exporter.port}/metrics`,
-      LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${fixture.locust.masterPort}`,
-      LASTSCRAPE_TERMINATION_LOG: terminationLog,
-    },
+async function runWatcher(timeline: Timeline, { held, locust }: Fixture, folder: string, message: string) {
+  await using lastscrape = startShown(timeline, WITH, folder, {
+    LASTSCRAPE_METRICS_URL: `http://localhost:${held.exporter.port}/metrics`,
+    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${locust.masterPort}`,
+    LASTSCRAPE_TERMINATION_LOG: message,
   });
   timeline.say('lastscrape', 'starts, and polls once a second; only changes are shown', undefined, WITH);
-  const limit = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
-  let report: Watched['report'];
-  createInterface(child.stderr).on('line', (line) => timeline.log('lastscrape', line, WITH));
-  createInterface(child.stdout).on('line', (line) => {
-    const entry = readLogEntry(line);
-    report = entry?.msg === 'report' ? entry.fields : undefined;
-    if (report === undefined) timeline.log('lastscrape', line, WITH);
-    if (entry?.msg === 'main ended') timeline.say('demo', HOLD, 'dim', WITH);
+  lastscrape.onLine(({ text }) => {
+    if (readLogEntry(text)?.msg === 'main ended') timeline.say('demo', HOLD, 'dim', WITH);
   });
-  const exitCode = await new Promise<Watched['exitCode']>((resolve, reject) => {
-    child.on('error', reject);
-    // "close" comes after "exit", when all of the output has been read.
-    child.on('close', (code, signal) => resolve(signal ?? code));
-  });
-  clearTimeout(limit);
+  const { code, signal } = await lastscrape.waitForExit(LIMIT_MS);
+  const exitCode = signal ?? code;
   timeline.say('lastscrape', `exits with ${exitCode}; the Job is complete`, 'bold', WITH);
-  return { exitCode, report };
+  return { exitCode, report: readReport({ lastscrape }) };
 }
+
+type Watched = Awaited<ReturnType<typeof runWatcher>>;
 
 function reportOutcome(timeline: Timeline, fixture: Fixture, watcher: Watched, message: string | undefined): boolean {
   const { locust, without, held } = fixture;
-  const { summary, ...fields } = watcher.report ?? {};
+  const { summary, ...fields } = watcher.report;
   timeline.heading('The report: the termination message, shown by "kubectl describe pod"');
   timeline.text(`  ${summary}\n`);
   timeline.fields(fields);
@@ -245,7 +223,6 @@ const args = process.argv.slice(2);
 if (args.length === 0) {
   process.exitCode = (await runDemo()) ? 0 : 1;
 } else if (args.length === 1 && args[0] === '--front') {
-  const { runFrontDemo } = await import('./demo-front.ts');
   process.exitCode = await runFrontDemo();
 } else if (args.length === 1 && args[0] === '--hand-over') {
   const { runHandOverDemo } = await import('./keeper/demo.ts');
