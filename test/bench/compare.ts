@@ -3,19 +3,19 @@
 // memory, or 1.25 times the time or CPU time: run it twice before you believe a small difference.
 
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { packLayer } from '../../image/layout.ts';
-import { listen } from '../support/listen.ts';
 import { findMedian } from './median.ts';
 import { readCost, readThreadSeconds } from './process-cost.ts';
 import {
   discard,
   INSTANCE_COUNT,
   openRunner,
+  openStarter,
   type Runner,
   SMALL_BYTES,
+  type Starter,
   stop,
   WARM_UP_SECONDS,
   watchEnv,
@@ -99,30 +99,6 @@ async function openSide(runner: Runner, file: string, name: string): Promise<Sid
       startSeconds: [],
       startCpuSeconds: [],
       minuteCpuSeconds: [],
-    },
-  };
-}
-
-type Starter = Awaited<ReturnType<typeof openStarter>>;
-
-/** Opens an exporter that knows when a program made its first look. */
-async function openStarter() {
-  let onRequest = (): void => {};
-  const server = createServer((_request, response) => {
-    onRequest();
-    response.end('locust_up 1\n');
-  });
-  const port = await listen(server);
-  return {
-    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port },
-    /** When the next request comes. */
-    requested: () =>
-      new Promise<void>((resolve) => {
-        onRequest = resolve;
-      }),
-    [Symbol.dispose]: () => {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }

@@ -3,9 +3,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { listen } from '../support/listen.ts';
 import { findMedian } from './median.ts';
 import { openMemoryGroup } from './memory-limit.ts';
 import { type Cost, readCost, readCpuSeconds, readTreeCost } from './process-cost.ts';
@@ -14,6 +12,7 @@ import {
   type Exposition,
   INSTANCE_COUNT,
   openRunner,
+  openStarter,
   type Runner,
   type Running,
   SMALL_BYTES,
@@ -110,20 +109,21 @@ function openBench({ copy, start, openExposition }: Runner, { command, binary }:
 
 type Place = Pick<Exposition, 'url' | 'mainPort'>;
 
-function lastscrapeEnv(exposition: Place, poll: string): Record<string, string> {
-  return { ...watchEnv(exposition), LASTSCRAPE_POLL: poll };
-}
+type Wrap = (command: readonly string[]) => readonly string[];
 
-function startProgram(bench: Bench, program: Program, exposition: Place, pollSeconds: number): Running {
+/** Starts one that runs on; with `wrap`, which changes its command, one of a scenario, soon over. */
+function startProgram(bench: Bench, program: Program, exposition: Place, pollSeconds: number, wrap?: Wrap): Running {
+  const start = (command: readonly string[], env = {}) => discard(bench.start(wrap?.(command) ?? command, env));
   switch (program) {
     case 'lastscrape':
-      return discard(bench.start(bench.lastscrape, lastscrapeEnv(exposition, `${pollSeconds}s`)));
+      return start(bench.lastscrape, {
+        ...{ ...watchEnv(exposition), LASTSCRAPE_POLL: `${pollSeconds * 1000}ms` },
+        ...(wrap && { LASTSCRAPE_SETTLE: '500ms', LASTSCRAPE_TTL: '1s' }),
+      });
     case 'empty':
-      return discard(bench.start([bench.node, '-e', 'setInterval(() => {}, 1e9)'], {}));
+      return start([bench.node, '-e', wrap ? 'setTimeout(() => {}, 3000)' : 'setInterval(() => {}, 1e9)']);
     case 'shell':
-      return discard(
-        bench.start(['sh', '-c', SHELL_LOOP], { URL: exposition.url, POLL: String(pollSeconds), WAIT: '15' }),
-      );
+      return start(['sh', '-c', SHELL_LOOP], { URL: exposition.url, POLL: `${pollSeconds}`, WAIT: wrap ? '1' : '15' });
   }
 }
 
@@ -179,29 +179,20 @@ async function watchAll(bench: Bench, seconds: number): Promise<Readonly<Record<
 /** Seconds from the start of a process to its first request of /metrics; the empty program's: to its first line. */
 async function timeStarts(bench: Bench, count: number): Promise<Readonly<Record<Program, readonly number[]>>> {
   const seconds: Record<Program, number[]> = { lastscrape: [], empty: [], shell: [] };
-  let onRequest = (): void => {};
-  const server = createServer((_request, response) => {
-    onRequest();
-    response.end('locust_up 1\n');
-  });
-  const port = await listen(server);
-  const exposition = { url: `http://127.0.0.1:${port}`, mainPort: port };
+  using starter = await openStarter();
   for (let turn = 0; turn < count; turn += 1) {
     for (const program of PROGRAMS) {
-      const requested = new Promise<void>((resolve) => {
-        onRequest = resolve;
-      });
+      const requested = starter.requested();
       const startedAtMs = performance.now();
       const running =
         program === 'empty'
           ? bench.start([bench.node, '-e', "require('fs').writeSync(1, 'x'); setInterval(() => {}, 1e9)"], {})
-          : startProgram(bench, program, exposition, 1);
+          : startProgram(bench, program, starter.exposition, 1);
       await (program === 'empty' && running.child.stdout !== null ? once(running.child.stdout, 'data') : requested);
       seconds[program].push((performance.now() - startedAtMs) / 1000);
       await stop(running);
     }
   }
-  server.close().closeAllConnections();
   return seconds;
 }
 
@@ -253,13 +244,13 @@ async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
 async function measureScenario(
   bench: Bench,
   program: Program,
-  wrap: (command: readonly string[]) => readonly string[],
+  wrap: Wrap,
   mostSeconds: number,
 ): Promise<number | undefined> {
   const exposition = await bench.openExposition(SMALL_BYTES);
   if (program !== 'shell') dropFromCache(program === 'empty' ? bench.node : (bench.lastscrape[0] ?? ''));
   const startedAtMs = performance.now();
-  const running = discard(startStory(bench, program, exposition, wrap));
+  const running = startProgram(bench, program, exposition, 0.5, wrap);
   const ending = delay(END_MS).then(() => fetch(`${exposition.url}/end`));
   const code = await Promise.race([running.exited, delay(mostSeconds * 1000, 'late' as const)]);
   const seconds = (performance.now() - startedAtMs) / 1000;
@@ -267,26 +258,6 @@ async function measureScenario(
   await stop(running);
   await exposition.stop();
   return code === 0 ? seconds : undefined;
-}
-
-function startStory(
-  bench: Bench,
-  program: Program,
-  exposition: Exposition,
-  wrap: (command: readonly string[]) => readonly string[],
-): Running {
-  switch (program) {
-    case 'lastscrape':
-      return bench.start(wrap(bench.lastscrape), {
-        ...lastscrapeEnv(exposition, '500ms'),
-        LASTSCRAPE_SETTLE: '500ms',
-        LASTSCRAPE_TTL: '1s',
-      });
-    case 'empty':
-      return bench.start(wrap([bench.node, '-e', 'setTimeout(() => {}, 3000)']), {});
-    case 'shell':
-      return bench.start(wrap(['sh', '-c', SHELL_LOOP]), { URL: exposition.url, POLL: '0.5', WAIT: '1' });
-  }
 }
 
 function say(part: string): void {

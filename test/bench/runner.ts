@@ -4,8 +4,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { makeFolder } from '../support/folder.ts';
+import { listen } from '../support/listen.ts';
 import { readTestVariable } from '../support/programs.ts';
 
 /** The exposition of every measurement that does not say another one. */
@@ -66,6 +68,30 @@ export function openRunner(): Runner {
     start,
     openExposition,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+export type Starter = Awaited<ReturnType<typeof openStarter>>;
+
+/** Opens an exporter that knows when a program made its first look. */
+export async function openStarter() {
+  let onRequest = (): void => {};
+  const server = createServer((_request, response) => {
+    onRequest();
+    response.end('locust_up 1\n');
+  });
+  const port = await listen(server);
+  return {
+    exposition: { url: `http://127.0.0.1:${port}`, mainPort: port },
+    /** When the next request comes. */
+    requested: () =>
+      new Promise<void>((resolve) => {
+        onRequest = resolve;
+      }),
+    [Symbol.dispose]: () => {
+      server.closeAllConnections();
+      server.close();
+    },
   };
 }
 
