@@ -10,8 +10,7 @@ import {
   isOwed,
   keepLiving,
   replacePages,
-  takeCall,
-  takeNewest,
+  takeCalled,
 } from '../decide/serve/calls.ts';
 import {
   type Dropped,
@@ -41,7 +40,6 @@ import {
   observeSource,
   type SourceKind,
   type SourceState,
-  takeLastCall,
   type VanishedFate,
 } from '../decide/serve/serve.ts';
 import type { ExporterReading } from '../observe/condition-kind.ts';
@@ -231,7 +229,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
     },
     addCall(livingIds, calledAtMs) {
       const { calls, isFull } = addCall(known.calls, livingIds);
-      change({ calls, source: takeLastCall(known.source, calledAtMs) });
+      change({ calls, source: { ...known.source, calledAtMs } });
       if (isFull) log({ id: 'keptPageLost', fields: { lost: ++lostCallsCount } });
     },
     async findCalled(scraperId, accept, isReplaced) {
@@ -240,9 +238,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
       return call && snapshot ? { number: call.number, snapshot } : null;
     },
     isOwed: (scraperId) => isOwed(known.calls, scraperId),
-    takeCalled(number, id) {
-      change({ calls: number === null ? takeNewest(known.calls, id) : takeCall(known.calls, number, id) });
-    },
+    takeCalled: (number, id) => change({ calls: takeCalled(known.calls, number, id) }),
     keepLiving: (livingIds) => change({ calls: keepLiving(known.calls, livingIds) }),
     wanted: () => listWanted(known.pages, nowMs(), isLiving()),
     isLastReadDue: () => isLastReadDue(known.source, isPushed, findPage(known.pages)?.readAtMs ?? null),

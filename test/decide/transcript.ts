@@ -24,7 +24,6 @@ import {
   type SourceResult,
   type SourceState,
   takeAnswer,
-  takeLastCall,
   takeRefusal,
   takeView,
   viewMain,
@@ -142,7 +141,7 @@ class Player {
     const isAlone = (isSignal && fields.size === 1) || fields.has('handover') || fields.has('call');
     if (fields.has('call')) {
       this.#readSource(fields, 'answered', startedAtMs);
-      this.#source = takeLastCall(this.#source, startedAtMs);
+      this.#source = { ...this.#source, calledAtMs: startedAtMs };
     }
     if (fields.has('scrape') && now.kind === 'watching') {
       const { becomes, result } = this.#readSource(fields, readSource(fields), startedAtMs);

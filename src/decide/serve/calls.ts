@@ -73,21 +73,15 @@ export function hasPutAside(calls: readonly Call<unknown>[]): boolean {
   return calls.some(({ replaced }) => replaced.length > 0);
 }
 
-/** The scraper has had the page of this call. */
-export function takeCall<Page>(calls: readonly Call<Page>[], number: number, id: number): readonly Call<Page>[] {
-  return keepPending(calls, (call) => call.number === number, id);
-}
-
-/** The scraper has had the newest page, and with it that of every call whose page was not put aside. */
-export function takeNewest<Page>(calls: readonly Call<Page>[], id: number): readonly Call<Page>[] {
-  return keepPending(calls, ({ replaced }) => replaced.length === 0, id);
-}
-
-function keepPending<Page>(calls: readonly Call<Page>[], isTaken: (call: Call<Page>) => boolean, id: number) {
+/**
+ * The scraper has had the page of this call; null: the newest page, and with it that of every call whose page
+ * was not put aside.
+ */
+export function takeCalled<Page>(calls: readonly Call<Page>[], number: number | null, id: number) {
+  const isTaken = (call: Call<Page>) => (number === null ? call.replaced.length === 0 : call.number === number);
+  const drop = (pendingIds: Call<Page>['pendingIds']) => (pendingIds ?? []).filter((each) => each !== id);
   return calls
-    .map((call) =>
-      isTaken(call) ? { ...call, pendingIds: (call.pendingIds ?? []).filter((each) => each !== id) } : call,
-    )
+    .map((call) => (isTaken(call) ? { ...call, pendingIds: drop(call.pendingIds) } : call))
     .filter(isPending);
 }
 

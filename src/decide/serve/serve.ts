@@ -171,11 +171,6 @@ function judgeAnswer(
   return { state: { ...next, continuity: { ...continuity, isInterrupted: false } }, becomes: 'renewed' };
 }
 
-/** The state after main asked to keep its page, which was read. */
-export function takeLastCall(state: SourceState, calledAtMs: number): SourceState {
-  return { ...state, calledAtMs };
-}
-
 /** The state after an answer that a younger read has overtaken: what is judged may be in it alone. */
 export function takeOlderAnswer(state: SourceState, answer: SourceAnswer): SourceState {
   return state.continuity.isLost ? state : { ...state, thresholds: takeThresholds(state, answer) };

@@ -11,8 +11,7 @@ import {
   isOwed,
   keepLiving,
   replacePages,
-  takeCall,
-  takeNewest,
+  takeCalled,
 } from '../../../src/decide/serve/calls.ts';
 
 /** `call 1 2`: while these scrapers live; `ends`, `replaces`, `takes N 1`: scraper 1 that of call N; `newest 1`; `living 1`. */
@@ -25,8 +24,8 @@ function tell(events: string): readonly Call<string>[] {
     if (what === 'call') ({ calls } = addCall(calls, numbers));
     else if (what === 'ends') calls = endCalls(calls);
     else if (what === 'replaces') calls = replacePages(calls, [`page ${++answersCount}`]);
-    else if (what === 'takes') calls = takeCall(calls, first, second);
-    else if (what === 'newest') calls = takeNewest(calls, first);
+    else if (what === 'takes') calls = takeCalled(calls, first, second);
+    else if (what === 'newest') calls = takeCalled(calls, null, first);
     else calls = keepLiving(calls, numbers);
   }
   return calls;
