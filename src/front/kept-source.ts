@@ -3,15 +3,7 @@
 import type { LogEntry } from '../decide/messages.ts';
 import type { ExporterObservation, FrontObservation } from '../decide/model.ts';
 import type { Wanted } from '../decide/serve/budget.ts';
-import {
-  addCall,
-  findCall,
-  hasPutAside,
-  isOwed,
-  keepLiving,
-  replacePages,
-  takeCalled,
-} from '../decide/serve/calls.ts';
+import { addCall, findCall, hasPutAside, isOwed, keepLiving, replacePages, takeCalled } from '../decide/serve/calls.ts';
 import {
   type Dropped,
   type Known,

@@ -21,14 +21,13 @@ import {
   nameScraper,
   SCRAPERS_LOGGED_COUNT,
   type Scraper,
-  type Turnout,
 } from '../serve/scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
 import { findAlwaysZero, type Verdict } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
 import { beginHandOver, isHandOverDue } from './hand-over.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
-import { isQuiet } from './scrape-count.ts';
+import { type Count, isQuiet } from './scrape-count.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
@@ -66,7 +65,7 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   const { because } = phase;
   const end = (outcome: HoldOutcome) => endHold(turn, phase, outcome);
   const isUnread = needsLastRead({ facts, phase }, policy);
-  const isReached = hasHold(limits) && isCounted(turn, phase);
+  const isReached = hasHold(limits) && countTurnout(turn, phase.mainEndedAtMs, phase.count).isReached;
   if (!isUnread && !isReached && isHandOverDue({ facts, phase }, policy)) {
     return { ...beginHandOver(facts, phase, observation.atMs, policy), log: turn.log };
   }
@@ -113,7 +112,7 @@ function holdWithFront(before: Turn, phase: Holding): Decision {
   const { observation, evidence, policy } = before;
   const { limits } = policy;
   const { front } = before.facts;
-  const { isReached: isScraped, givenUp } = countTurnout(before, phase.mainEndedAtMs);
+  const { isReached: isScraped, givenUp } = countTurnout(before, phase.mainEndedAtMs, phase.count);
   const isReached = isScraped && hasHold(limits);
   const isHandedOver = phase.handOver?.result === 'accepted';
   const turn = isHandedOver ? before : givenUp.reduce(giveUp, before);
@@ -137,12 +136,6 @@ function holdWithFront(before: Turn, phase: Holding): Decision {
   return end(isTtlOver ? 'expired' : 'terminated');
 }
 
-/** Whether the wanted scrapes came. */
-function isCounted(turn: Turn, { mainEndedAtMs, count }: Holding): boolean {
-  if (turn.policy.front !== null) return countTurnout(turn, mainEndedAtMs).isReached;
-  return count.seenCount >= findLeastWanted(turn.policy.limits);
-}
-
 /** Logs once that a scraper is given up. */
 function giveUp(turn: Turn, scraper: Scraper): Turn {
   const { front } = turn.facts;
@@ -162,7 +155,7 @@ function giveUp(turn: Turn, scraper: Scraper): Turn {
 export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Holding | null = null): Decision {
   const { observation, policy } = turn;
   const mainEndedAtMs = held?.mainEndedAtMs ?? null;
-  const scrapesSeenCount = held === null ? null : countSeen(turn, held);
+  const scrapesSeenCount = held === null ? null : countTurnout(turn, held.mainEndedAtMs, held.count).seenCount;
   const quitting = addLog(turn, policy.targets.length === 0 ? 'releasing' : 'quitting', {
     outcome,
     because,
@@ -215,15 +208,12 @@ function warnOfLoss(turn: Turn): Turn {
   return hookCallsCount === 0 && turn.facts.hasAnswered ? warnOnce(warned, 'hookNotCalled', {}) : warned;
 }
 
-/** Scrapes since main ended; null where nothing counts them. */
-function countSeen(turn: Turn, { mainEndedAtMs, count }: Holding): number | null {
-  if (turn.policy.front !== null) return countTurnout(turn, mainEndedAtMs).seenCount;
-  return count.baseline === null ? null : count.seenCount;
-}
-
-/** The scrapes through the front since that end. */
-export function countTurnout({ observation, facts, policy: { limits } }: Turn, endedAtMs: number): Turnout {
-  return judgeTurnout(facts.front, { endedAtMs, nowMs: observation.atMs, limits });
+/** The scrapes since that end: through the front, else by this count; `seenCount` null: nothing counts them. */
+export function countTurnout({ observation, facts, policy }: Turn, endedAtMs: number, { baseline, seenCount }: Count) {
+  const { limits, front } = policy;
+  if (front !== null) return judgeTurnout(facts.front, { endedAtMs, nowMs: observation.atMs, limits });
+  const isReached = seenCount >= findLeastWanted(limits);
+  return { seenCount: baseline === null ? null : seenCount, isReached, givenUp: [] };
 }
 
 export function watch({ facts, observation, policy, log }: Turn, phase: WatchPhase): Decision {

@@ -4,15 +4,7 @@
 
 import { cut } from '../../base/text.ts';
 import type { LogEntry, MessageId } from '../messages.ts';
-import {
-  assertNever,
-  findLeastWanted,
-  findWatchEnd,
-  hasHold,
-  type Observation,
-  type Policy,
-  toSeconds,
-} from '../model.ts';
+import { assertNever, findWatchEnd, hasHold, type Observation, type Policy, toSeconds } from '../model.ts';
 import { addLog } from '../quit/quitting.ts';
 import {
   addRequest,
@@ -195,7 +187,7 @@ function decideRunning(turn: Turn, phase: Running): Decision {
   if (others !== null && evidence.isRefused) {
     const ended = done ?? others;
     // The scrapes were seen before the exporter went: there is nothing more to wait for.
-    const isScraped = hasHold(limits) && isReached(turn, ended);
+    const isScraped = hasHold(limits) && countTurnout(turn, ended.sinceMs, ended.count).isReached;
     // A front's source may be main itself: that it refuses is then no second proof.
     const isProven =
       isScraped && isSettled(others, observation, evidence.areOthersDone, front === null ? 0 : limits.settleMs);
@@ -213,12 +205,6 @@ function decideRunning(turn: Turn, phase: Running): Decision {
     }
   }
   return runOn(turn, { kind: 'running', done, others, goneSinceMs });
-}
-
-/** Whether enough was scraped since that end. */
-function isReached(turn: Turn, { sinceMs, count }: Series): boolean {
-  const { limits, front } = turn.policy;
-  return front !== null ? countTurnout(turn, sinceMs).isReached : count.seenCount >= findLeastWanted(limits);
 }
 
 /** Whether the run goes on, with everything of this observation already in `phase`. */

@@ -80,9 +80,7 @@ export function hasPutAside(calls: readonly Call<unknown>[]): boolean {
 export function takeCalled<Page>(calls: readonly Call<Page>[], number: number | null, id: number) {
   const isTaken = (call: Call<Page>) => (number === null ? call.replaced.length === 0 : call.number === number);
   const drop = (pendingIds: Call<Page>['pendingIds']) => (pendingIds ?? []).filter((each) => each !== id);
-  return calls
-    .map((call) => (isTaken(call) ? { ...call, pendingIds: drop(call.pendingIds) } : call))
-    .filter(isPending);
+  return calls.map((call) => (isTaken(call) ? { ...call, pendingIds: drop(call.pendingIds) } : call)).filter(isPending);
 }
 
 /** Only these scrapers still live. */
