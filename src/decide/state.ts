@@ -107,7 +107,7 @@ export type Holding = SinceEnd & {
   /** When the hold could end, but for answers in flight; null before. */
   readonly scrapedAtMs: number | null;
   /** What became of the hand-over; absent: there was none yet. */
-  readonly handOver?: HandOverReport;
+  readonly handOver?: SendReport;
 };
 
 /** How one target ended; `skipped` in a dry run. */
@@ -127,9 +127,9 @@ export type WebhookResult =
   | { readonly kind: 'accepted'; readonly status: number; readonly tries: number }
   | { readonly kind: 'failed'; readonly why: string; readonly tries: number };
 
-/** What became of the push; `notNeeded`: the scrapes came. */
-export type PushReport = {
-  /** The kind of the receiver. */
+/** What became of the push, or of the hand-over; `notNeeded`: of a push, since the scrapes came. */
+export type SendReport = {
+  /** The kind of the receiver, or the keeper. */
   readonly to: string;
   readonly result: 'accepted' | 'failed' | 'notNeeded';
   /** Retries included; absent where nothing was sent. */
@@ -138,18 +138,10 @@ export type PushReport = {
   readonly why?: string;
 };
 
-/** `leftOutCount`: annotations of the pod that were too many for the keeper; absent for 0. */
+/** `annotationsLeftOut`: how many of the pod's were too many for the keeper; absent for 0. */
 export type HandOverResult =
-  | { readonly kind: 'accepted'; readonly leftOutCount?: number }
+  | { readonly kind: 'accepted'; readonly annotationsLeftOut?: number }
   | { readonly kind: 'failed'; readonly why: string };
-
-/** What became of the hand-over. `to`: the keeper, or the kind of the push's receiver. */
-export type HandOverReport = {
-  readonly to: string;
-  readonly result: HandOverResult['kind'];
-  readonly seconds: number;
-  readonly why?: string;
-};
 
 /** What is done between the hold and the end; `target`: the next one is quit. */
 export type QuitTask =
@@ -165,8 +157,8 @@ export type Quitting = {
   /** When the last task that is not a target ended: targets have their whole time from then on. */
   readonly quitSinceMs: number;
   /** Absent without a push, and until it is over. */
-  readonly push?: PushReport;
-  readonly handOver?: HandOverReport | undefined;
+  readonly push?: SendReport;
+  readonly handOver?: SendReport | undefined;
   readonly outcome: HoldOutcome;
   readonly because: Reason;
   readonly mainEndedAtMs: number | null;

@@ -94,7 +94,8 @@ async function ask(
     if (result.kind === 'refused') return { kind: 'failed', why: 'nothing listens there' };
     if (result.kind === 'dropped') return { kind: 'failed', why: 'it closed the connection without an answer' };
     if (result.kind === 'failed') return { kind: 'failed', why: result.why };
-    if (result.status === wanted) return { kind: 'accepted', ...(leftOutCount > 0 && { leftOutCount }) };
+    if (result.status === wanted)
+      return { kind: 'accepted', ...(leftOutCount > 0 && { annotationsLeftOut: leftOutCount }) };
     const said = Buffer.concat(answer).toString().trim().replaceAll(/\s+/g, ' ');
     return { kind: 'failed', why: cut(`HTTP ${result.status}${said === '' ? '' : `: ${said}`}`, WHY_MAX_LENGTH) };
   } finally {

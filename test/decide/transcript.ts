@@ -128,8 +128,8 @@ class Player {
     };
     if (fields.has('handover') && now.kind === 'handingOver') {
       const why = fields.get('handover')?.replaceAll('_', ' ') ?? '';
-      const leftOutCount = Number(fields.get('leftout') ?? 0);
-      const result: HandOverResult = why === 'kept' ? { kind: 'accepted', leftOutCount } : { kind: 'failed', why };
+      const leftOut = fields.has('leftout') && { annotationsLeftOut: Number(fields.get('leftout')) };
+      const result: HandOverResult = why === 'kept' ? { kind: 'accepted', ...leftOut } : { kind: 'failed', why };
       const event = { kind: 'handedOver', sinceMs: now.next.sinceMs, atMs, result } as const;
       take(step({ kind: 'handingOver', state: now.state, event }, this.#policy));
     }

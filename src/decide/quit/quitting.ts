@@ -9,7 +9,7 @@ import type {
   Decision,
   EndDecision,
   Facts,
-  PushReport,
+  HandOverResult,
   PushResult,
   QuitDecision,
   QuitEffect,
@@ -17,6 +17,7 @@ import type {
   QuitState,
   QuitTask,
   Quitting,
+  SendReport,
   State,
   TargetReport,
 } from '../state.ts';
@@ -66,22 +67,17 @@ type Turn = Logged & { readonly nowMs: number; readonly policy: Policy };
 export function beginQuitting(facts: Facts, end: WatchEnd, log: Logged['log'], policy: Policy): Decision {
   const tasks = listTasks(end, policy);
   const spared = tasks.some(({ kind }) => kind === 'push') ? undefined : policy.push;
+  const isPushed = end.outcome === 'handedOver' && policy.handOver?.kind === 'push';
   const phase: Quitting = {
     kind: 'quitting',
     ...end,
     tasks,
     quitSinceMs: end.sinceMs,
-    ...(spared && { push: reportSparedPush(spared.to, end, policy) }),
+    ...(spared && { push: (isPushed && end.handOver) || { to: spared.to, result: 'notNeeded' } }),
     reports: [],
     target: null,
   };
   return beginTask({ facts, phase }, { nowMs: end.sinceMs, policy, log });
-}
-
-/** A push that is not among the tasks: not needed, or it was the hand-over. */
-function reportSparedPush(to: string, { outcome, handOver }: WatchEnd, policy: Policy): PushReport {
-  const isPushed = outcome === 'handedOver' && policy.handOver?.kind === 'push';
-  return { to, result: isPushed ? 'accepted' : 'notNeeded', ...(isPushed && { seconds: handOver?.seconds ?? 0 }) };
 }
 
 /** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
@@ -130,7 +126,7 @@ export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Poli
     case 'pushed': {
       const { to } = event;
       const { kind, ...why } = event.result;
-      const push = reportPush(to, event.result, event.atMs - phase.quitSinceMs);
+      const push = reportSending(to, event.result, event.atMs - phase.quitSinceMs);
       const fields = { to, seconds: push.seconds, ...why };
       const id = kind === 'accepted' ? 'pushAccepted' : 'pushFailed';
       return endTask({ facts, phase: { ...phase, push } }, addLog(turn, id, fields));
@@ -146,8 +142,8 @@ export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Poli
   }
 }
 
-/** The push as the report shows it. */
-export function reportPush(to: string, result: PushResult, tookMs: number): PushReport {
+/** A push, or a hand-over, as the report shows it. */
+export function reportSending(to: string, result: PushResult | HandOverResult, tookMs: number): SendReport {
   const seconds = toSeconds(tookMs, 1);
   if (result.kind === 'accepted') return { to, result: 'accepted', seconds };
   return { to, result: 'failed', seconds, why: cut(result.why, WHY_MAX_LENGTH) };

@@ -7,7 +7,7 @@ import { countScrapesWhileRunning } from '../run/facts.ts';
 import { findLastPage, findLastReadMs, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { SourceKind } from '../serve/serve.ts';
-import type { DoneEffect, HandOverReport, Phase, PushReport, State, TargetReport } from '../state.ts';
+import type { DoneEffect, Phase, SendReport, State, TargetReport } from '../state.ts';
 import type { FailedThreshold, Verdict } from '../verdict.ts';
 
 /** The report as it is logged and written; its keys are in the order of reading. */
@@ -48,9 +48,9 @@ export type Report = {
   }[];
   readonly scrapersOmitted?: number;
   /** With LASTSCRAPE_HAND_OVER, once it is over. */
-  readonly handOver?: HandOverReport;
+  readonly handOver?: SendReport;
   /** With LASTSCRAPE_PUSH, once it is over. */
-  readonly push?: PushReport;
+  readonly push?: SendReport;
   /** `pending`: asked after this report was sent. */
   readonly targets?: readonly (TargetReport | PendingTarget)[];
   readonly targetsOmitted?: number;
@@ -148,7 +148,7 @@ function findHandOver(phase: Phase): Pick<Report, 'handOver'> {
 }
 
 /** The push; null: not configured, or its result is not known yet. */
-function findPush({ state: { phase }, policy, stage }: ReportInput): PushReport | null {
+function findPush({ state: { phase }, policy, stage }: ReportInput): SendReport | null {
   if (policy.push === undefined) return null;
   if (phase.kind === 'quitting' && phase.push !== undefined) return phase.push;
   return stage.kind === 'unfinished' ? null : { to: policy.push.to, result: 'failed', why: 'interrupted' };

@@ -13,7 +13,7 @@ import {
 } from '../model.ts';
 import { type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { type FrontFacts, findInterval } from '../serve/scrapers.ts';
-import type { PushReport, State } from '../state.ts';
+import type { SendReport, State } from '../state.ts';
 import { type FailedThreshold, findOddLimit, findOfLastSeconds, type Verdict } from '../verdict.ts';
 import type { buildFields, Report, ReportInput } from './report-fields.ts';
 
@@ -121,7 +121,7 @@ function summarizeTargets(targets: NonNullable<Report['targets']>, { policy }: R
   return missingCount === 0 ? words : [...words, `${missingCount} of ${targetCount} targets not asked to the end`];
 }
 
-function summarizePush(push: PushReport | null): readonly string[] {
+function summarizePush(push: SendReport | null): readonly string[] {
   if (push === null || push.result === 'notNeeded') return [];
   return [
     push.result === 'accepted' ? `last numbers pushed (${push.to})` : `push of the last numbers failed (${push.to})`,

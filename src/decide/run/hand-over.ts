@@ -1,8 +1,8 @@
 // The rules of the hand-over, which replaces the hold where it succeeds: when it begins, how long it may
 // take, and what follows. Pure.
 
-import { cut } from '../../base/text.ts';
-import { findWatchEnd, type Policy, toSeconds } from '../model.ts';
+import { findWatchEnd, type Policy } from '../model.ts';
+import { reportSending } from '../quit/quitting.ts';
 import type {
   Decision,
   Facts,
@@ -18,8 +18,6 @@ import { awaitsHandOver, buildObserve } from './pace.ts';
 
 /** A keeper answers within milliseconds; what is lost to one that hangs must be little beside a hold. */
 const HAND_OVER_MAX_MS = 2_000;
-/** The longest reason in the report; the log has it whole. */
-const WHY_MAX_LENGTH = 160;
 
 /** Whether the last numbers, which were read by now, are handed over next: there are some. */
 export function isHandOverDue({ facts, phase }: HoldState, policy: Policy): boolean {
@@ -50,25 +48,20 @@ export function decideHandedOver(
   { atMs, sinceMs, result }: HandOverEvent,
   policy: Policy,
 ): WatchDecision {
-  const to = String(policy.handOver?.to);
-  const seconds = toSeconds(atMs - sinceMs, 1);
+  const handOver = reportSending(String(policy.handOver?.to), result, atMs - sinceMs);
+  const { to, seconds } = handOver;
   if (phase.kind !== 'holding') {
     const state: WatchState = { facts, phase };
     const stays = result.kind === 'failed' ? [{ id: 'handOverStays' as const, fields: { to, why: result.why } }] : [];
     return { kind: 'watching', state, log: stays, next: buildObserve(state, atMs, atMs, policy) };
   }
-  const why = result.kind === 'failed' ? { why: cut(result.why, WHY_MAX_LENGTH) } : {};
-  const isAccepted = result.kind === 'accepted';
+  const { kind, ...shown } = result;
+  const isAccepted = kind === 'accepted';
   const state: HoldState = {
     facts,
-    phase: {
-      ...phase,
-      handOver: { to, result: result.kind, seconds, ...why },
-      scrapedAtMs: isAccepted ? atMs : phase.scrapedAtMs,
-    },
+    phase: { ...phase, handOver, scrapedAtMs: isAccepted ? atMs : phase.scrapedAtMs },
   };
   const id = isAccepted ? 'handedOver' : 'handOverFailed';
-  const leftOut = isAccepted && result.leftOutCount ? { annotationsLeftOut: result.leftOutCount } : {};
-  const fields = { to, seconds, ...(result.kind === 'failed' && { why: result.why }), ...leftOut };
-  return { kind: 'watching', state, log: [{ id, fields }], next: buildObserve(state, atMs, atMs, policy) };
+  const log = [{ id, fields: { to, seconds, ...shown } } as const];
+  return { kind: 'watching', state, log, next: buildObserve(state, atMs, atMs, policy) };
 }

@@ -208,7 +208,7 @@ function warnOfLoss(turn: Turn): Turn {
   return hookCallsCount === 0 && turn.facts.hasAnswered ? warnOnce(warned, 'hookNotCalled', {}) : warned;
 }
 
-/** The scrapes since that end: through the front, else by this count; `seenCount` null: nothing counts them. */
+/** Scrapes since that end: through the front, else by this count. `seenCount` null: nothing counts them. */
 export function countTurnout({ observation, facts, policy }: Turn, endedAtMs: number, { baseline, seenCount }: Count) {
   const { limits, front } = policy;
   if (front !== null) return judgeTurnout(facts.front, { endedAtMs, nowMs: observation.atMs, limits });

@@ -7,7 +7,7 @@ import {
   beginQuitting,
   decideQuitEvent,
   isPushDue,
-  reportPush,
+  reportSending,
   type WatchEnd,
 } from '../../../src/decide/quit/quitting.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
@@ -161,11 +161,11 @@ test('after a signal a push keeps a second for targets and one for a webhook; a 
   assert.deepEqual(graces({ targets: [target('a')], limits: { ...limits, terminationGraceMs: 0 } }), [0, null]);
 });
 
-test('reportPush() cuts a long reason', () => {
-  const failed = reportPush('otlp', { kind: 'failed', why: 'x'.repeat(500) }, 1_249);
+test('reportSending() cuts a long reason', () => {
+  const failed = reportSending('otlp', { kind: 'failed', why: 'x'.repeat(500) }, 1_249);
   assert.deepEqual(failed, { to: 'otlp', result: 'failed', seconds: 1.2, why: `${'x'.repeat(159)}…` });
-  const whole = reportPush('otlp', { kind: 'failed', why: 'x'.repeat(160) }, 0);
+  const whole = reportSending('otlp', { kind: 'failed', why: 'x'.repeat(160) }, 0);
   assert.equal(whole.why, 'x'.repeat(160));
-  const accepted = reportPush('otlp', { kind: 'accepted', requestsCount: 3 }, 90);
+  const accepted = reportSending('otlp', { kind: 'accepted', requestsCount: 3 }, 90);
   assert.deepEqual(accepted, { to: 'otlp', result: 'accepted', seconds: 0.1 });
 });

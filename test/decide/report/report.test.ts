@@ -13,7 +13,7 @@ import {
 import type { Report, ReportSource, ReportStage } from '../../../src/decide/report/report-fields.ts';
 import { initialState } from '../../../src/decide/run/facts.ts';
 import { addScrape, type FrontFacts, NO_SCRAPERS, type ServedScrape } from '../../../src/decide/serve/scrapers.ts';
-import type { Holding, Phase, PushReport, Quitting, State, TargetReport } from '../../../src/decide/state.ts';
+import type { Holding, Phase, Quitting, SendReport, State, TargetReport } from '../../../src/decide/state.ts';
 import { UNSEEN } from '../../../src/decide/verdict.ts';
 import { DEFAULT_LIMITS, HOLDING, POLICY, QUITTING, RUNNING, scrapeBy } from '../phases.ts';
 
@@ -531,19 +531,19 @@ test('fitReport() drops other entries that fail before targets, and counts them'
 const PUSH: Partial<Policy> = { push: { to: 'remote-write', when: 'expired' } };
 
 test('buildReport() has the push once it is over, and in the summary where something was sent', () => {
-  const report = (push: PushReport | undefined, isFinished = true) => {
+  const report = (push: SendReport | undefined, isFinished = true) => {
     const phase = { ...ended('expired', 22_000, 0), ...(push === undefined ? {} : { push }) };
     const { push: told, summary } = reportOn(stateWith(phase), [], { ...PUSH, ...(isFinished ? {} : UNFINISHED) });
     return [told, summary];
   };
   const held = 'Not scraped within 90 s after main ended';
-  const accepted: PushReport = { to: 'remote-write', result: 'accepted', seconds: 0.2 };
+  const accepted: SendReport = { to: 'remote-write', result: 'accepted', seconds: 0.2 };
   assert.deepEqual(report(accepted), [accepted, `${held}; last numbers pushed (remote-write)`]);
-  const failed: PushReport = { to: 'remote-write', result: 'failed', seconds: 30, why: 'HTTP 400: out of order' };
+  const failed: SendReport = { to: 'remote-write', result: 'failed', seconds: 30, why: 'HTTP 400: out of order' };
   assert.deepEqual(report(failed), [failed, `${held}; push of the last numbers failed (remote-write)`]);
-  const notNeeded: PushReport = { to: 'remote-write', result: 'notNeeded' };
+  const notNeeded: SendReport = { to: 'remote-write', result: 'notNeeded' };
   assert.deepEqual(report(notNeeded), [notNeeded, held]);
-  const interrupted: PushReport = { to: 'remote-write', result: 'failed', why: 'interrupted' };
+  const interrupted: SendReport = { to: 'remote-write', result: 'failed', why: 'interrupted' };
   assert.deepEqual(report(undefined), [interrupted, `${held}; push of the last numbers failed (remote-write)`]);
   assert.deepEqual(report(undefined, false), [undefined, 'Unfinished: quitting']);
 });
