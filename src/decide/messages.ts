@@ -55,6 +55,9 @@ export const MESSAGES = {
   hookNotCalled: warn(
     'the hook did not call: main was killed, closed its port, runs with -E, -I or -S, has a wrong LASTSCRAPE_SNAPSHOT_URL, or is not Python 3.6 or later',
   ),
+  fileLeftOut: warn(
+    'a file of the folder cannot be read, and nobody writes it any more: the others are served without it',
+  ),
   familyTwice: warn('two files have a metric with different types, or the same series of it: the first file wins'),
   inExportersPlace: info(
     "serving in place of Locust's exporter: to turn this off, set LASTSCRAPE_METRICS_URL or LASTSCRAPE_FRONT=none",

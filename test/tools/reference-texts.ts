@@ -88,6 +88,7 @@ export const CAUSES: Readonly<Record<Troubling, string | null> & Partial<Record<
   keptPageLost: null,
   nothingPushed: null,
   hookNotCalled: null,
+  fileLeftOut: null,
   familyTwice: null,
   locustUnreadable: null,
   headersUnreadable: null,

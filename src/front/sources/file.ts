@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { close, fstat, open, read, readdir } from '../../base/files.ts';
+import { close, fstat, open, read, readdir, stat } from '../../base/files.ts';
 import { prepareThreadCall } from '../../base/thread-call.ts';
 import type { LogEntry } from '../../decide/messages.ts';
 import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
@@ -19,6 +19,7 @@ import { type Beginning, openWarnings, readWhole, type Source, type WholeAnswer 
 
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
 type Sink = (piece: Uint8Array) => void;
+type Warn = (entry: LogEntry) => void;
 
 const PIECE_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -27,16 +28,15 @@ const LINE_FEED = 0x0a;
 export function openFileSource(
   url: URL,
   metricNames: readonly string[],
-  warn: (entry: LogEntry) => void,
+  warn: Warn,
   selectors: readonly Selector[] = [],
 ): Source {
   const path = fileURLToPath(url);
   const warnOnce = openWarnings(warn);
-  const onTwice = (fields: Twice) => warnOnce({ id: 'familyTwice', fields });
   let newest: AbortSignal;
   const readAll = prepareThreadCall(async () => {
     const signal = newest;
-    return { signal, answer: await readAnswer(path, openExposition(metricNames, selectors), signal, onTwice) };
+    return { signal, answer: await readAnswer(path, openExposition(metricNames, selectors), signal, warnOnce) };
   });
 
   async function readOnce(signal: AbortSignal): Promise<Beginning<WholeAnswer>> {
@@ -62,7 +62,7 @@ async function readAnswer(
   path: string,
   exposition: ExpositionReader,
   signal: AbortSignal,
-  onTwice: (fields: Twice) => void,
+  warnOnce: Warn,
 ): Promise<Beginning<WholeAnswer>> {
   const whole = openBody();
   const sink: Sink = (piece) => {
@@ -70,23 +70,25 @@ async function readAnswer(
     whole.push(piece);
   };
   const isFolder = path.endsWith('/');
-  const problem = await (isFolder ? readFolder(path, signal, sink, onTwice) : readFile(path, signal, sink));
+  const problem = await (isFolder ? readFolder(path, signal, sink, warnOnce) : readFile(path, signal, sink));
   if (problem !== null) return problem;
   if (whole.body.sizeBytes === 0) return failed(`${path} is empty`);
   whole.end();
   return { kind: 'answered', body: whole.body, reading: makeReading(exposition.end()) };
 }
 
-/** null: all its files are in the sink, but for names that begin with a dot, as in a shell. Never rejects. */
-async function readFolder(
-  folder: string,
-  signal: AbortSignal,
-  sink: Sink,
-  onTwice: (fields: Twice) => void,
-): Promise<NoAnswer | null> {
+/** How long ago a file was changed that nobody is writing any more. */
+const WRITTEN_MS = 1_000;
+
+/**
+ * null: all its files are in the sink, but for names that begin with a dot, as in a shell, and for those that
+ * are left unfinished. Never rejects.
+ */
+async function readFolder(folder: string, signal: AbortSignal, sink: Sink, warnOnce: Warn): Promise<NoAnswer | null> {
   const names = await readdir(folder).catch((error) => describeProblem(folder, error));
   if ('kind' in names) return names;
-  const merge = openMerge(onTwice);
+  const merge = openMerge((fields) => warnOnce({ id: 'familyTwice', fields }));
+  let leftOut: NoAnswer = { kind: 'refused' };
   let readCount = 0;
   let sizeBytes = 0;
   for (const name of names.filter((each) => /^[^.].*\.prom$/s.test(each)).toSorted()) {
@@ -95,7 +97,13 @@ async function readFolder(
     const problem = await readFile(path, signal, file.push);
     // It was removed since.
     if (problem?.kind === 'refused') continue;
-    if (problem !== null) return problem;
+    if (problem !== null) {
+      const changedAtMs = (await stat(path).catch(() => null))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+      if (signal.aborted || Date.now() - changedAtMs < WRITTEN_MS) return problem;
+      warnOnce({ id: 'fileLeftOut', fields: { why: problem.why } });
+      leftOut = problem;
+      continue;
+    }
     file.end();
     for await (const piece of filterFamilies(file.body.read(), await merge.add(path, file.body))) {
       sizeBytes += piece.length;
@@ -104,7 +112,7 @@ async function readFolder(
     }
     readCount++;
   }
-  return readCount === 0 ? { kind: 'refused' } : null;
+  return readCount === 0 ? leftOut : null;
 }
 
 /** A family that two files have, in ways that one page cannot show: it is taken from the first. */

@@ -174,8 +174,25 @@ test('a folder is all of its *.prom in the order of their names', async () => {
   folder.write('B.prom', 'c 1\n');
   assert.equal(await read(source), 'c 1\na 1\n# B\n\n# TYPE b gauge\nb 1\n');
   assert.deepEqual(warnings, []);
-  const path = folder.write('c.prom', 'd 1');
-  assert.equal(await read(source), `failed: ${path} does not end with a line feed`);
+});
+
+test('an unfinished file of a folder is left out with a warning once nobody writes it, and is back when it is whole', async () => {
+  const folder = openFolder();
+  const { source, warnings } = openSource(`${folder.path}/`);
+  const path = folder.write('a.prom', 'a 1');
+  const why = `${path} does not end with a line feed`;
+  folder.write('b.prom', 'b 1\n');
+  const setAge = (seconds: number) => utimesSync(path, 0, Date.now() / 1_000 - seconds);
+  setAge(-100);
+  assert.equal(await read(source), `failed: ${why}`, 'its writer may be at work');
+  setAge(1);
+  assert.equal(await read(source), 'b 1\n');
+  assert.equal(await read(source), 'b 1\n');
+  assert.deepEqual(warnings, [{ id: 'fileLeftOut', fields: { why } }]);
+  rmSync(join(folder.path, 'b.prom'));
+  assert.equal(await read(source), `failed: ${why}`, 'it is the only one');
+  folder.write('a.prom', 'a 1\n');
+  assert.equal(await read(source), 'a 1\n');
 });
 
 const histogram = (worker: number, value: number) =>
