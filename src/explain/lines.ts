@@ -1,19 +1,22 @@
-// The lines to paste and the commands to run. YAML starts in the first column, to show where it belongs.
-// Pure. A list is merged by the names of its items, as kubectl and the API server do it for containers and
-// env.
+// The lines to paste and the commands to run. Pure. Lines are a strategic merge patch as YAML: containers and
+// env are merged by the names of their items.
 
-import { at, toObjects } from '../base/json.ts';
+import { at, isObject, type Json, toObjects } from '../base/json.ts';
+import { formatJson } from '../base/text.ts';
 import { VERSION } from '../base/version.ts';
 import type { ContainerFacts } from './container.ts';
 import type { Change, Command } from './finding.ts';
 import type { Named, PodFacts } from './pod.ts';
-import { quoteShell, quoteYaml, readName } from './words.ts';
+import { quoteShell, readName } from './words.ts';
+
+/** An entry of env. */
+type Variable = { readonly name: string; readonly value?: string; readonly valueFrom?: Json };
 
 /** Where a user pushed the image. */
 export const IMAGE = `registry.example.com/lastscrape:${VERSION}`;
 
-/** The variable by which lastscrape knows its pod, an entry of env. */
-export const POD_NAME = '- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}';
+/** The variable by which lastscrape knows its pod. */
+export const POD_NAME: Variable = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
 
 /** `kubectl --namespace=NS …` */
 export function kubectl({ namespace }: Pick<PodFacts, 'namespace'>, rest: string): string {
@@ -32,9 +35,10 @@ export function describeCommand(object: Named, kind: 'pod' | 'job' = 'pod'): Com
   return { what: 'more, and its events, which the JSON does not have', line };
 }
 
-/** A change of the pod's manifest: what to do, where, and its effect. @param lines null: nothing to paste */
-export function changePod(pod: PodFacts, what: string, lines: string | null, effect = ''): Change {
+/** A change of the pod's manifest: what, where, its effect. @param patch null: nothing to paste */
+export function changePod(pod: PodFacts, what: string, patch: Json | null, effect = ''): Change {
   const end = effect === '' ? '' : `. ${effect}`;
+  const lines = patch && formatYaml(patch);
   return { what: `${what} ${describeTemplate(pod)}${end}${lines === null ? '.' : ':'}`, in: 'podTemplate', lines };
 }
 
@@ -51,71 +55,69 @@ function describeTemplate({ owner, labels }: PodFacts): string {
     : `in the pod template of CronJob ${cronJob}, if that made Job ${owner.name}`;
 }
 
-/** Lines under `spec`. */
-export function specLines(...lines: readonly string[]): string {
-  return toLines('spec:', ...lines.map((line) => `  ${line}`));
-}
-
 /** Fields of one container. */
-export function containerLines({ name, role }: ContainerFacts, ...fields: readonly string[]): string {
-  return specLines(
-    `${role === 'regular' ? 'containers' : 'initContainers'}:`,
-    `  - name: ${quoteYaml(name)}`,
-    ...fields.map((line) => `    ${line}`),
-  );
+export function inContainer({ name, role }: ContainerFacts, fields: Json): Json {
+  return { spec: { [role === 'regular' ? 'containers' : 'initContainers']: [{ name, ...fields }] } };
 }
 
 /** An annotation of the pod. */
-export function annotationLines(name: string, value: string): string {
-  return toLines('metadata:', '  annotations:', `    ${name}: ${quoteValue(value)}`);
+export function annotate(name: string, value: string): Json {
+  return { metadata: { annotations: { [name]: value } } };
 }
 
 /** A container as a native sidecar, and what follows it in the list. */
-export function nativeLines({ name }: ContainerFacts, ...more: readonly string[]): string {
-  return specLines(
-    'initContainers:',
-    `  - name: ${quoteYaml(name)}   # cut it from containers, with all its lines,`,
-    '    restartPolicy: Always   # and add this one',
-    ...more,
-  );
+export function makeNative({ name }: ContainerFacts, ...more: readonly Json[]): Json {
+  return { spec: { initContainers: [{ name, restartPolicy: 'Always' }, ...more] } };
 }
 
 /** lastscrape as a new container. */
-export function lastscrapeLines(...env: readonly string[]): string {
-  return specLines(
-    'containers:',
-    '  - name: lastscrape',
-    `    image: ${IMAGE}   # where you pushed it`,
-    ...(env.length === 0 ? [] : ['    env:']),
-    ...env.map((line) => `      ${line}`),
-  );
+export function addLastscrape(fields: Json = {}): Json {
+  return { spec: { containers: [{ name: 'lastscrape', image: IMAGE, ...fields }] } };
 }
 
 /** A variable of lastscrape, set where it comes from: an annotation, or env with `more` entries. */
-export function settingLines(
+export function setVariable(
   container: ContainerFacts,
-  variable: string,
+  name: string,
   value: string,
-  ...more: readonly string[]
-): string {
-  const entry = toObjects(container.spec['env']).find(({ name }) => name === variable) ?? {};
+  ...more: readonly Variable[]
+): Json {
+  const entry = toObjects(container.spec['env']).find((each) => each['name'] === name) ?? {};
   const path = readName(at(at(entry, 'valueFrom'), 'fieldRef')['fieldPath']);
   const [, annotation] = /^metadata\.annotations\['([^']+)'\]$/.exec(path) ?? [];
-  if (annotation !== undefined) return annotationLines(annotation, value);
-  return containerLines(container, 'env:', ...[envLine(variable, value), ...more].map((line) => `  ${line}`));
+  return annotation === undefined
+    ? inContainer(container, { env: [{ name, value }, ...more] })
+    : annotate(annotation, value);
 }
 
-/** One entry of env. */
-export function envLine(name: string, value: string): string {
-  return `- {name: ${name}, value: ${quoteValue(value)}}`;
+/** Entries of env. */
+export function toEnv(variables: Readonly<Record<string, string>>): readonly Variable[] {
+  return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }
 
-/** The lines of a text. */
-export function toLines(...lines: readonly string[]): string {
-  return `${lines.join('\n')}\n`;
+/** YAML from the first column, to show where it belongs. An item of a list is one line, if it has no list. */
+export function formatYaml(value: Json, indent = ''): string {
+  const lines = Object.entries(value).map(([key, each]) => {
+    const head = `${indent}${formatFlow(key)}:`;
+    if (isObject(each)) return `${head}\n${formatYaml(each, `${indent}  `)}`;
+    const items = toObjects(each).map((item) => {
+      const isFlat = Object.values(item).every((part) => toObjects(part).length === 0);
+      return `${indent}  - ${isFlat ? `${formatFlow(item)}\n` : formatYaml(item, `${indent}    `).trimStart()}`;
+    });
+    return items.length === 0 ? `${head} ${formatFlow(each)}\n` : `${head}\n${items.join('')}`;
+  });
+  return lines.join('');
 }
 
-/** A value that must stay a string. */
-function quoteValue(value: string): string {
-  return /^[a-z][a-z-]*$/.test(value) ? quoteYaml(value) : JSON.stringify(value);
+/** A text stands without quotes where YAML 1.1 and 1.2 read it as one. */
+function formatFlow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatFlow).join(', ')}]`;
+  if (isObject(value)) {
+    return `{${Object.entries(value)
+      .map(([key, each]) => `${formatFlow(key)}: ${formatFlow(each)}`)
+      .join(', ')}}`;
+  }
+  const text = String(value);
+  const isPlain = /^[A-Za-z/][\w./-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : formatJson(value);
 }

@@ -39,12 +39,6 @@ export function readName(value: unknown): string {
   return typeof value === 'string' ? quoteText(value) : '';
 }
 
-/** A text as one scalar of YAML: plain where it is surely a string, else in quotes. */
-export function quoteYaml(text: string): string {
-  const isPlain = /^[A-Za-z/][\w./-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
-  return isPlain ? text : JSON.stringify(text);
-}
-
 /** A word for a shell. */
 export function quoteShell(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -110,8 +110,8 @@ const gatewayLines = (port: number) => ({
         env: [
           { name: 'LASTSCRAPE_DONE_WHEN', value: 'sigterm' },
           { name: 'LASTSCRAPE_METRICS_URL', value: `pushgateway://127.0.0.1:${port}` },
-          { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' },
           { name: 'LASTSCRAPE_FRONT', value: '9469' },
+          { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' },
         ],
         lifecycle: { postStart: { exec: { command: ['/lastscrape', '--ready'] } } },
       },
@@ -478,7 +478,7 @@ const CASES: readonly Case[] = [
       ],
       {
         reasons: 'helperRuns pushgateway',
-        what: /^Put lastscrape in its place .*It takes the pushes, and keeps the pod until Prometheus has scraped once more:$/,
+        what: /^Put lastscrape in its place .*takes the pushes, and keeps the pod until Prometheus has scraped port 9469 once more:$/,
         lines: gatewayLines(port),
       },
     ],

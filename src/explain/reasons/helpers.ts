@@ -1,21 +1,20 @@
 // What runs on after main has ended: an exporter, a proxy, another helper. Pure.
 // A pod with lastscrape in it has other rows (lastscrape.ts).
 
-import { toNumber, toObjects, toText } from '../../base/json.ts';
+import { type Json, toNumber, toObjects, toText } from '../../base/json.ts';
 import type { ContainerFacts } from '../container.ts';
 import type { Change, Command, Found, Reasons } from '../finding.ts';
 import {
-  annotationLines,
+  addLastscrape,
+  annotate,
   changePod,
-  envLine,
+  formatYaml,
   IMAGE,
   kubectl,
-  lastscrapeLines,
   logsCommand,
-  nativeLines,
+  makeNative,
   POD_NAME,
-  specLines,
-  toLines,
+  toEnv,
 } from '../lines.ts';
 import { keepsPod, type PodFacts } from '../pod.ts';
 import { quoteShell, readName } from '../words.ts';
@@ -25,6 +24,8 @@ export type Remedy = { readonly change: Change; readonly first?: Command };
 
 const WHY = 'A pod is over only when all its regular containers have ended, and nothing asks this one to.';
 const NATIVE = 'Kubernetes 1.29 and later stop native sidecars when the other containers have ended';
+/** How a regular container becomes one. */
+export const MOVE = `Move it to initContainers with all its lines, and add restartPolicy. ${NATIVE}`;
 
 /** The rows. */
 export const HELPER_REASONS: Reasons<PodFacts> = {
@@ -58,15 +59,15 @@ export function endHelper(helper: ContainerFacts, pod: PodFacts): Remedy {
   const { program } = helper;
   if (program?.annotation) {
     const effect = `${program.annotationEffect}. ${NATIVE}`;
-    return { change: changePod(pod, 'Add this annotation', annotationLines(...program.annotation), effect) };
+    return { change: changePod(pod, 'Add this annotation', annotate(...program.annotation), effect) };
   }
   if (!program?.isInjected || program.name === null) return moveHelper(helper, pod, 'Make it a native sidecar');
   // What is injected cannot be moved: lastscrape asks it to end.
   const needs = program.flag === null ? '' : `; it also needs ${program.flag}`;
-  const settings = [envLine('LASTSCRAPE_DONE_WHEN', watchMains(pod)), envLine('LASTSCRAPE_SCRAPES', '0')];
-  const lines = lastscrapeLines(...settings, envLine('LASTSCRAPE_QUIT', program.name), POD_NAME);
+  const settings = { LASTSCRAPE_DONE_WHEN: watchMains(pod), LASTSCRAPE_SCRAPES: '0', LASTSCRAPE_QUIT: program.name };
+  const patch = addLastscrape({ env: [...toEnv(settings), POD_NAME] });
   const effect = `It asks the helper to end once ${describeEnd(pod)}${needs}`;
-  return { change: changePod(pod, 'Add lastscrape', lines, effect), first: roleCommand(pod) };
+  return { change: changePod(pod, 'Add lastscrape', patch, effect), first: roleCommand(pod) };
 }
 
 /** The value of DONE_WHEN that watches the status of the pod's mains. */
@@ -83,7 +84,7 @@ export function roleCommand(pod: PodFacts): Command {
 }
 
 function moveHelper(helper: ContainerFacts, pod: PodFacts, what: string): Remedy {
-  return { change: changePod(pod, what, nativeLines(helper), NATIVE) };
+  return { change: changePod(pod, what, makeNative(helper), MOVE) };
 }
 
 function findRemedy(helper: ContainerFacts, pod: PodFacts): Remedy {
@@ -94,30 +95,18 @@ function findRemedy(helper: ContainerFacts, pod: PodFacts): Remedy {
 /** lastscrape in the place of a Pushgateway, which would end before its last numbers were scraped. */
 function replaceGateway({ name, spec }: ContainerFacts, pod: PodFacts): Remedy {
   const [port] = toObjects(spec['ports']);
-  const lines = specLines(
-    'initContainers:',
-    ...sidecarLines(
-      `the last of initContainers; cut ${name} from containers`,
-      `pushgateway://127.0.0.1:${toNumber(port?.['containerPort'], 9091)}`,
-    ),
-    `      ${envLine('LASTSCRAPE_FRONT', '9469')}   # where Prometheus scrapes it, instead of ${name}`,
-    '    lifecycle: {postStart: {exec: {command: [/lastscrape, --ready]}}}   # before main pushes',
-  );
-  const effect = 'It takes the pushes, and keeps the pod until Prometheus has scraped once more';
-  return { change: changePod(pod, 'Put lastscrape in its place', lines, effect) };
+  const url = `pushgateway://127.0.0.1:${toNumber(port?.['containerPort'], 9091)}`;
+  // Before main pushes.
+  const lifecycle = { postStart: { exec: { command: ['/lastscrape', '--ready'] } } };
+  const own = { ...buildSidecar({ LASTSCRAPE_METRICS_URL: url, LASTSCRAPE_FRONT: '9469' }), lifecycle };
+  const effect = `Cut ${name} from containers; lastscrape, the last of initContainers, takes the pushes, and keeps the pod until Prometheus has scraped port 9469 once more`;
+  return { change: changePod(pod, 'Put lastscrape in its place', { spec: { initContainers: [own] } }, effect) };
 }
 
-/** lastscrape as a native sidecar; more variables may follow. */
-function sidecarLines(what: string, url: string): readonly string[] {
-  return [
-    `  - name: lastscrape   # ${what}`,
-    `    image: ${IMAGE}   # where you pushed it`,
-    '    restartPolicy: Always',
-    '    env:',
-    '      - {name: LASTSCRAPE_DONE_WHEN, value: sigterm}',
-    `      - {name: LASTSCRAPE_METRICS_URL, value: ${JSON.stringify(url)}}`,
-    `      ${envLine('LASTSCRAPE_EXIT_ZERO', 'true')}`,
-  ];
+/** lastscrape as a native sidecar. */
+function buildSidecar(settings: Readonly<Record<string, string>>): Json {
+  const env = toEnv({ LASTSCRAPE_DONE_WHEN: 'sigterm', ...settings, LASTSCRAPE_EXIT_ZERO: 'true' });
+  return { name: 'lastscrape', image: IMAGE, restartPolicy: 'Always', env };
 }
 
 /** lastscrape next to Locust's exporter, or in its place; behind another one, as native sidecars. */
@@ -125,20 +114,20 @@ function holdExporter(helper: ContainerFacts, pod: PodFacts): Remedy {
   if (helper.program?.name === 'locust-exporter') {
     if (pod.labels['managed-by'] !== 'locust-k8s-operator') {
       const effect = 'It waits for the last scrape, then stops the exporter and itself';
-      return { change: changePod(pod, 'Add this container', lastscrapeLines(), effect) };
+      return { change: changePod(pod, 'Add this container', addLastscrape(), effect) };
     }
     const change: Change = {
       what: "Put lastscrape in the exporter's place in the values of the operator's chart (1.x: config.loadGenerationPods). From the next test on it keeps the pod until it was scraped, and ends:",
       in: 'chartValues',
-      lines: toLines('locustPods:', '  metricsExporter:', `    image: ${IMAGE}   # where you pushed it`),
+      lines: formatYaml({ locustPods: { metricsExporter: { image: IMAGE } } }),
     };
     return { change };
   }
   const url = findMetricsUrl(helper, pod);
   if (url === null) return endHelper(helper, pod);
-  const lines = nativeLines(helper, ...sidecarLines('the last of initContainers', url));
-  const effect = `lastscrape keeps both until Prometheus has scraped once more. ${NATIVE}`;
-  return { change: changePod(pod, 'Make it a native sidecar, with lastscrape behind it,', lines, effect) };
+  const patch = makeNative(helper, buildSidecar({ LASTSCRAPE_METRICS_URL: url }));
+  const effect = `${MOVE}. lastscrape, the last of them, keeps both until Prometheus has scraped once more`;
+  return { change: changePod(pod, 'Make it a native sidecar, with lastscrape behind it,', patch, effect) };
 }
 
 /** Where Prometheus reads it; null: nothing in the pod shows it. */

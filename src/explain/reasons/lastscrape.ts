@@ -9,20 +9,10 @@ import { formatDuration } from '../../config/values.ts';
 import { hasHold, toPodGraceSeconds } from '../../decide/model.ts';
 import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting, sinceStart } from '../container.ts';
 import type { Change, Find, Found, Reasons, Since } from '../finding.ts';
-import {
-  annotationLines,
-  changePod,
-  containerLines,
-  kubectl,
-  logsCommand,
-  nativeLines,
-  POD_NAME,
-  settingLines,
-  specLines,
-} from '../lines.ts';
+import { annotate, changePod, inContainer, kubectl, logsCommand, makeNative, POD_NAME, setVariable } from '../lines.ts';
 import { describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { formatTime, quoteShell, quoteText, quoteYaml } from '../words.ts';
-import { endHelper, explainHelper, type Remedy, roleCommand, watchMains } from './helpers.ts';
+import { formatTime, quoteShell, quoteText } from '../words.ts';
+import { endHelper, explainHelper, MOVE, type Remedy, roleCommand, watchMains } from './helpers.ts';
 
 const SHORTER = 'Nothing, if Prometheus scrapes this pod. To hold it for a shorter time, set';
 /** What a hold may take besides its settings: SETTLE, 60 s for a blind metric, 15 s for a poll. */
@@ -49,7 +39,7 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     return {
       summary: `lastscrape is killed in ${describePod(pod)} before its own grace is over`,
       why,
-      change: changePod(pod, 'Set a longer grace', specLines(`terminationGracePeriodSeconds: ${seconds}`)),
+      change: changePod(pod, 'Set a longer grace', { spec: { terminationGracePeriodSeconds: seconds } }),
     };
   }),
   scrapedElsewhere: whileItMatters((lastscrape, pod) => {
@@ -64,9 +54,9 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     if (pod.annotations['prometheus.io/path'] === '/stats/prometheus') return null;
     if (told === '' ? declared.includes(port) : told === `${port}`) return null;
     const isTold = told !== '';
-    const lines = isTold
-      ? annotationLines('prometheus.io/port', `${port}`)
-      : containerLines(container, `ports: [{name: lastscrape, containerPort: ${port}}]`);
+    const patch = isTold
+      ? annotate('prometheus.io/port', `${port}`)
+      : inContainer(container, { ports: [{ name: 'lastscrape', containerPort: port }] });
     return {
       summary: isTold
         ? `Prometheus is told to scrape ${told} of ${describePod(pod)}; the front is ${port}`
@@ -74,7 +64,7 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
       why: isTold
         ? "By the annotation prometheus.io/port. Only a PodMonitor for the front's own port would find it."
         : `It finds ports that containers declare (here ${joinNames(declared.map(String)) || 'none'}), or the annotation prometheus.io/port.`,
-      change: changePod(pod, isTold ? 'Correct it' : 'Declare it', lines),
+      change: changePod(pod, isTold ? 'Correct it' : 'Declare it', patch),
     };
   }),
   lastscrapeMisconfigured: afterEnd((helper, pod, lastscrape) => {
@@ -207,7 +197,7 @@ function explainSigterm({ container }: LastscrapeFacts, pod: PodFacts, end: Sinc
     isStuck: true,
     since: end,
     why: 'When the other containers have ended, only native sidecars get SIGTERM (LASTSCRAPE_DONE_WHEN=sigterm).',
-    change: changePod(pod, 'Make it the last of the native sidecars', nativeLines(container)),
+    change: changePod(pod, 'Make it the last of the native sidecars', makeNative(container), MOVE),
     now: { what: 'end it in this pod', line: kubectl(pod, `delete pod ${quoteShell(pod.name)}`) },
   });
 }
@@ -236,7 +226,7 @@ function explainHold(
     why: hasHold(config.limits)
       ? `This is its task (LASTSCRAPE_TTL is ${ttl}). Its log shows what it does now.`
       : 'It holds for no scrape, and needs a few seconds to be sure that main has ended.',
-    change: isOver ? null : changePod(pod, `${SHORTER} ${limit}`, settingLines(container, limit, '20s')),
+    change: isOver ? null : changePod(pod, `${SHORTER} ${limit}`, setVariable(container, limit, '20s')),
     see: logsCommand(pod, container.name, '--tail=3'),
   });
 }
@@ -252,12 +242,12 @@ function explainOverdue(lastscrape: LastscrapeFacts, pod: PodFacts, end: Since):
       : [`If it never saw main alive, it gives up at ${formatTime(sinceMs + startMs)}.`];
   const shown = showSetting(lastscrape, 'LASTSCRAPE_DONE_WHEN', conditions);
   const waits = `LASTSCRAPE_DONE_WHEN is ${shown}; its log shows what it still waits for.`;
-  const lines = settingLines(container, 'LASTSCRAPE_DONE_WHEN', watchMains(pod), POD_NAME);
+  const patch = setVariable(container, 'LASTSCRAPE_DONE_WHEN', watchMains(pod), POD_NAME);
   return keepsPod(container, pod, `: it should be done by now, and seems to have missed the end of ${pod.mainNames}`, {
     isStuck: true,
     since: end,
     why: [waits, ...givesUp, ...explainHostname(lastscrape, pod)].join(' '),
-    change: changePod(pod, "Watch the pod's own status instead,", lines),
+    change: changePod(pod, "Watch the pod's own status instead,", patch),
     first: roleCommand(pod),
     see: logsCommand(pod, container.name, '--tail=5'),
   });
@@ -276,11 +266,11 @@ function correct(lastscrape: LastscrapeFacts, pod: PodFacts): Remedy {
   const [name] = unreadable;
   const variable = listVariables({ conditions: [] }).find((each) => each.name === name);
   if (variable !== undefined) {
-    const lines = settingLines(container, variable.name, variable.default);
-    return { change: changePod(pod, `Correct ${variable.name}, here back at its default,`, lines) };
+    const patch = setVariable(container, variable.name, variable.default);
+    return { change: changePod(pod, `Correct ${variable.name}, here back at its default,`, patch) };
   }
   if (explainHostname(lastscrape, pod).length > 0) {
-    return { change: changePod(pod, 'Set POD_NAME', containerLines(container, 'env:', `  ${POD_NAME}`)) };
+    return { change: changePod(pod, 'Set POD_NAME', inContainer(container, { env: [POD_NAME] })) };
   }
   const log = logsCommand(pod, container.name, '').line.trimEnd();
   return { change: changePod(pod, `Correct what it names ("${log}" has all of it)`, null) };
@@ -291,9 +281,11 @@ function keepAlive(container: ContainerFacts, pod: PodFacts, isMemory: boolean):
   const what = isMemory
     ? 'Give lastscrape 64Mi'
     : 'Have the kubelet restart it when it is killed (Kubernetes 1.35 and later)';
-  const rules = ['restartPolicyRules:', '  - {action: Restart, exitCodes: {operator: In, values: [134, 137, 139]}}'];
-  const fields = isMemory ? ['resources: {limits: {memory: 64Mi}}'] : ['restartPolicy: Never', ...rules];
-  return changePod(pod, what, containerLines(container, ...fields));
+  const rules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } }];
+  const fields = isMemory
+    ? { resources: { limits: { memory: '64Mi' } } }
+    : { restartPolicy: 'Never', restartPolicyRules: rules };
+  return changePod(pod, what, inContainer(container, fields));
 }
 
 /** What lets lastscrape stop it; else a native sidecar. */
@@ -301,11 +293,12 @@ function enable(helper: ContainerFacts, pod: PodFacts): Remedy {
   const { program, spec } = helper;
   if (!program?.enable) return endHelper(helper, pod);
   const what = `Let it be stopped (${program.flag})`;
-  if ('annotation' in program.enable) {
-    return { change: changePod(pod, what, annotationLines(...program.enable.annotation)) };
-  }
-  const args = [...(Array.isArray(spec['args']) ? spec['args'].map(String) : []), program.enable.argument];
-  return { change: changePod(pod, what, containerLines(helper, `args: [${args.map(quoteYaml).join(', ')}]`)) };
+  const args = Array.isArray(spec['args']) ? spec['args'].map(String) : [];
+  const patch =
+    'annotation' in program.enable
+      ? annotate(...program.enable.annotation)
+      : inContainer(helper, { args: [...args, program.enable.argument] });
+  return { change: changePod(pod, what, patch) };
 }
 
 /** The helper among what lastscrape stops; a mesh's proxy last. */
@@ -315,8 +308,8 @@ function addToQuit(lastscrape: LastscrapeFacts, pod: PodFacts, helper: Container
   const entries = listQuit(lastscrape);
   const all = program.kind === 'mesh' ? [...entries, program.name] : [program.name, ...entries];
   const needs = program.flag === null ? '' : `It also needs ${program.flag}`;
-  const lines = settingLines(lastscrape.container, 'LASTSCRAPE_QUIT', all.join(', '));
-  return { change: changePod(pod, 'Add it to LASTSCRAPE_QUIT', lines, needs) };
+  const patch = setVariable(lastscrape.container, 'LASTSCRAPE_QUIT', all.join(', '));
+  return { change: changePod(pod, 'Add it to LASTSCRAPE_QUIT', patch, needs) };
 }
 
 /** The entries of LASTSCRAPE_QUIT as they were written. */
