@@ -39,7 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
     why: 'who gets what, and when, is decided in decide/',
   },
   config: {
-    from: ['base', 'decide', 'type observe', 'type quit'],
+    from: ['base', 'decide', 'exposition/lexer', 'type observe', 'type quit'],
     why: 'the environment is a parameter, and so are the kinds',
   },
   run: {
