@@ -10,7 +10,6 @@ const FILE = 'test/demo.test.ts';
 const DEMO_MS = 150_000;
 const skip = gateProgram(FILE, 'script', 'bsdutils');
 
-/** Each of these lines is there, in this order. */
 function assertOrder(order: readonly number[], lines: readonly string[]): void {
   const sorted = order.toSorted((one, other) => one - other);
   assert.ok(!order.includes(-1) && order.join() === sorted.join(), lines.join('\n'));

@@ -148,7 +148,6 @@ function readStored({ prometheus }: Lane): number | undefined {
 
 const HOLD = 'the pod is held: until the next scrape, at most 90 s';
 
-/** Runs the watcher to its end, its log lines as entries of the timeline. */
 async function runWatcher(timeline: Timeline, { held, locust }: Fixture, folder: string, message: string) {
   await using lastscrape = startShown(timeline, WITH, folder, {
     LASTSCRAPE_METRICS_URL: `http://localhost:${held.exporter.port}/metrics`,

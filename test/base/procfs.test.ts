@@ -15,7 +15,6 @@ import { COMMAND, startWatcher } from '../support/watcher.ts';
 
 const skip = gateNamespaces('test/base/procfs.test.ts');
 
-/** What --check says of the process of that name. */
 async function findByCheck(namespace: PidNamespace, name: string, uid?: number): Promise<string> {
   const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', LASTSCRAPE_DONE_WHEN: `process:${name}` };
   const { code, stdout, stderr } = await namespace.watch(env, { args: ['--check'], ...(uid && { uid }) }).ended;

@@ -130,7 +130,6 @@ function record(file: string, parts: readonly string[]): void {
   writeFileSync(join(FIGURES, file), `${tables}\n`);
 }
 
-/** Ratios that are exceeded by too much. */
 function listBroken(budgets: readonly Budget[]): readonly Budget[] {
   return budgets.filter(({ isJudged, measured = 0, most }) => isJudged && measured > most * RATIO_SLACK);
 }

@@ -145,7 +145,6 @@ async function watchTogether(runner: Runner, sides: readonly Side[]): Promise<vo
   await exposition.stop();
 }
 
-/** Prints the table. @returns the exit code */
 function tell(own: Values, other: Values): number {
   console.log('| | before | after | after / before | at most |\n|---|---:|---:|---:|---:|');
   let exitCode = 0;

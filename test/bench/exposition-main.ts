@@ -20,7 +20,6 @@ const COUNT_DIGITS = 6;
 const sizes = { isUp: writeBody(1), isDown: writeBody(0) };
 let body = sizes.isUp;
 let lookCount = 0;
-/** On which polls and scrapes came. */
 const connections = new Set<unknown>();
 
 const main = createSocketServer((socket) => socket.destroy());

@@ -29,7 +29,6 @@ export type FrontPlan = {
   readonly subject: Subject;
   readonly watchSeconds: number;
   readonly encodings: readonly Encoding[];
-  /** Of each kind of scrape. */
   readonly scrapeCount: number;
 };
 
@@ -46,7 +45,6 @@ export type ScrapeCost = {
   readonly relaySeconds: number;
   readonly relayCpuSeconds: number;
   readonly frontSeconds: number;
-  /** CPU time of lastscrape for one through it. */
   readonly frontCpuSeconds: number;
 };
 
@@ -131,7 +129,6 @@ async function startWatcher(
   return { running, exposition, url: hasFront ? `http://127.0.0.1:${port}/metrics` : `${exposition.url}/metrics` };
 }
 
-/** Starts relay-main.ts, with the flags of the binary. */
 async function openRelay(runner: Runner, source: string) {
   const running = runner.start([process.execPath, ...FLAGS, join(import.meta.dirname, 'relay-main.ts'), source], {});
   const [line] = await once(running.child.stdout?.setEncoding('utf8') ?? running.child, 'data');

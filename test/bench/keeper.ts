@@ -28,7 +28,6 @@ const AGE_MS = 300_000;
 export type KeeperFigures = {
   readonly pagesCount: number;
   readonly idle: Cost;
-  /** Of a lastscrape with a front, beside it. */
   readonly front: Cost;
   /** The most while all was handed over, listed and scraped. */
   readonly mostAnonymousBytes: number;

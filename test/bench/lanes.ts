@@ -9,7 +9,6 @@ type Demo = {
   readonly scrapeInterval: number;
   /** From the end of the run to Locust's own decision to end. */
   readonly autoquit: number;
-  /** The scrape in mid-run. */
   readonly firstScrape: { readonly at: number; readonly requests: number };
   readonly without: { readonly exporterEndedAt: number; readonly missedScrapeAt: number };
   readonly held: {

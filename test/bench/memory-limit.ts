@@ -8,7 +8,6 @@ export type MemoryGroup = Disposable & {
   setLimit(bytes: number): void;
   /** The most that they had together. */
   peakBytes(): number;
-  /** The command that runs `command` as a member. */
   wrap(command: readonly string[]): readonly string[];
 };
 

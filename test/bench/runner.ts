@@ -29,7 +29,6 @@ export type Exposition = {
 
 /** Where the processes of a measurement belong. */
 export type Runner = AsyncDisposable & {
-  /** Copies a program into the runner's folder. @returns the copy's path */
   copy(file: string, name: string): string;
   /** Starts a program with PATH and these variables. Its stdout is read by the one who asks. */
   start(command: readonly string[], env: Readonly<Record<string, string>>): Running;
@@ -83,7 +82,6 @@ export async function openStarter() {
   const port = await listen(server);
   return {
     exposition: { url: `http://127.0.0.1:${port}`, mainPort: port },
-    /** When the next request comes. */
     requested: () =>
       new Promise<void>((resolve) => {
         onRequest = resolve;

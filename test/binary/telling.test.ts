@@ -15,7 +15,6 @@ import { COMMAND, openPod, type Pod, startWatcher, type Watcher } from '../suppo
 const skip = gateOpenssl('test/binary/telling.test.ts');
 const folder = makeFolder();
 
-/** Runs until main was seen, and ends main. */
 async function runToTheEnd(
   pod: Pod,
   env: Readonly<Record<string, string>>,

@@ -48,7 +48,6 @@ function pod(annotations?: Annotations): Manifest {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pod', annotations }, spec: SPEC };
 }
 
-/** The same with labels on its pod. */
 function withLabels(manifest: Manifest, ...names: readonly string[]): Manifest {
   const labels = Object.fromEntries(names.map((name) => [name, 'true']));
   const { kind, spec, metadata } = manifest as unknown as { kind: string; spec: Fields; metadata: Fields };

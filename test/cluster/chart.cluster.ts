@@ -110,7 +110,6 @@ export async function install(
   return notes;
 }
 
-/** The images of the native sidecars that a labelled pod gets. */
 function readImage(namespace: string): Promise<string> {
   return getFixture().cluster.kubectl([
     ...['run', 'try-lastscrape', '--image=none', '--restart=Never', '--dry-run=server'],

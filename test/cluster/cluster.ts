@@ -76,13 +76,11 @@ export type Cluster = AsyncDisposable & {
   readonly run: string;
   /** Runs kubectl; `input` is its stdin. @throws with its stderr when it fails. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
-  /** Creates objects, or changes them. */
   apply(...manifests: readonly Manifest[]): Promise<void>;
   /** Reads a path of the API as text. @throws on any answer but 200. */
   read(path: string): Promise<string>;
   /** Makes a namespace, which is removed at the end with all that is in it. */
   openNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<Namespace>;
-  /** Has something else removed at the end. */
   defer(remove: () => Promise<unknown>): void;
 };
 

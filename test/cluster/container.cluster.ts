@@ -36,13 +36,10 @@ type Watched = {
   readonly initContainers?: Containers;
   /** Default: `container:load`. */
   readonly doneWhen?: string;
-  /** More variables of lastscrape. */
   readonly env?: Readonly<Record<string, string>>;
   /** Without: lastscrape knows its pod by the host name. */
   readonly hasPodName?: boolean;
-  /** The name of lastscrape's container. */
   readonly watcher?: string;
-  /** More of the pod's specification. */
   readonly spec?: object;
   /** More of the Job's specification; null: a pod without a Job. */
   readonly job?: object | null;

@@ -12,11 +12,9 @@ import { IMAGES } from './images.ts';
 export type GuideShell = Disposable & {
   /** Runs a block to its end. @returns what it printed. @throws when a command of it fails. */
   run(name: BlockName): Promise<string>;
-  /** Starts a block that runs until it is stopped. */
   start(name: BlockName): Child;
 };
 
-/** What a user replaces in a file of deploy/ before applying it. */
 function readEdits(namespace: string): Readonly<Record<string, (text: string) => string>> {
   const inNamespace = (text: string) => text.replace('namespace: monitoring', `namespace: ${namespace}`);
   return {

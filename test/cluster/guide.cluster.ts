@@ -200,7 +200,6 @@ function listStates(lines: readonly string[]): readonly string[] {
   return states.filter((state, index) => state !== states[index - 1]);
 }
 
-/** Makes a definition known, and takes it away at the end. */
 async function define(definition: Definition): Promise<void> {
   const { cluster } = getFixture();
   const { name } = definition;

@@ -51,17 +51,12 @@ export const IMAGES = {
 
 /** Makes archives and has them loaded. */
 export type ImageLoader = Disposable & {
-  /** Makes and loads all of IMAGES. */
   loadAll(): Promise<void>;
-  /** Loads Locust's once more, under another name. */
   loadLocustAs(name: string): Promise<void>;
-  /** Loads the Locust that sends OTLP. */
   loadOtlpLocust(): Promise<void>;
-  /** The same with lastscrape's. */
   loadLastscrapeAs(name: string): Promise<void>;
   /** Loads an image of one program of this machine. @param user `UID:GID` @param at its path there, if not the same */
   loadProgramAs(name: string, program: string, user: string, at?: string): Promise<void>;
-  /** Loads an image of a folder. */
   loadFolderAs(name: string, root: string, config: ImageConfig): Promise<void>;
 };
 
@@ -235,7 +230,6 @@ function findTargetBy(entry: string): string {
   return (program && findTarget(program)) ?? '';
 }
 
-/** A script of test/stand-in as a program in /bin. */
 function addScript(root: string, name: string): void {
   const path = join(root, 'bin', name);
   copyFileSync(join(import.meta.dirname, '../stand-in', `${name}.sh`), path);
@@ -265,7 +259,6 @@ export function addBusybox(root: string, program: string): void {
   }
 }
 
-/** What lines of a Containerfile say. */
 function readLines(lines: readonly string[]) {
   const listValues = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1));

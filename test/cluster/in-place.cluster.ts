@@ -248,7 +248,6 @@ async function proveStored(namespace: Namespace, total: number): Promise<void> {
   await proveTotalStored(namespace, total);
 }
 
-/** Waits until the test runs and Prometheus has seen it. */
 async function untilStoredSome(namespace: Namespace): Promise<void> {
   await untilContainer(namespace, EXPORTER, 'running', START_MS);
   await until(

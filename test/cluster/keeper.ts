@@ -12,7 +12,6 @@ export type KeeperChart = {
   /** Of the keeper's own objects. */
   readonly name: string;
   readonly prometheus: ClusterPrometheus;
-  /** Runs helm for the release. */
   helm(verb: string, ...args: readonly string[]): Promise<string>;
 };
 

@@ -33,7 +33,6 @@ export type LocustTest = {
   readonly users?: 'steady' | 'failing';
   /** More Python at the end of the locustfile. */
   readonly more?: string;
-  /** More arguments of the master. */
   readonly args?: readonly string[];
   /** Default: IMAGES.locust. */
   readonly image?: string;

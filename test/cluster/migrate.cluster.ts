@@ -185,7 +185,6 @@ function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   return { ...spec, containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }] };
 }
 
-/** Waits until main has ended, and scrapes the pod while it is held. */
 async function scrapeToTheEnd(namespace: Namespace): Promise<void> {
   const { pod } = await namespace.untilPod('the end of main', START_MS, (each) => hasEnded(each, MAIN));
   assert.match(await scrapeHeld(namespace, pod, 9102), /^report_rows 42$/m);

@@ -38,7 +38,6 @@ const annotated = (name: string, value: string): CountingJob => ({
   annotations: { [`lastscrape.dev/${name}`]: value },
   env: SHORT,
 });
-/** lastscrape by hand, with one more variable. */
 const byHand = (name: string, value: string, grace: number | null = 100, fields: object = {}): CountingJob => ({
   labels: {},
   // So rarely that the hold gets no scrape.
@@ -104,7 +103,6 @@ async function make(namespace: Namespace, job: CountingJob): Promise<{ said: rea
 
 type Dated = Omit<Said, 'seconds'> & { readonly atMs: number };
 
-/** Warnings about lastscrape's container. */
 async function readEvents(namespace: Namespace, { metadata }: Pod): Promise<readonly Dated[]> {
   const selector = encodeURIComponent(`involvedObject.name=${metadata.name},type=Warning`);
   const { items } = JSON.parse(
@@ -167,7 +165,6 @@ function readLine(line: string): string | null {
     : null;
 }
 
-/** The warnings of kubectl. */
 async function apply(namespace: string, manifest: Manifest, more = ''): Promise<readonly string[]> {
   const command = `kubectl --namespace=${namespace} create ${more} --filename=- 2>&1 >/dev/null`;
   const printed = await runShell(`${command} <<'EOF'\n${JSON.stringify(manifest)}\nEOF`, import.meta.dirname);

@@ -125,7 +125,6 @@ function sentSelector({ name }: Namespace): string {
   return `locust_client_duration_seconds_count{job="${name}"}`;
 }
 
-/** What a LocustTest has in OpenTelemetry mode. */
 function observe({ name }: Namespace, route: Route, otlpUrl: string): object {
   if (route !== 'otel' && route !== 'otlp') return {};
   const extraEnvVars = {

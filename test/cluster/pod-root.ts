@@ -8,7 +8,6 @@ import { listImports } from '../tools/house.ts';
 
 const TEST = join(import.meta.dirname, '..');
 
-/** What a Python says of itself. */
 type Python = { readonly program: string; readonly version: string; readonly library: string; readonly site: string };
 
 const ASK_PYTHON = `

@@ -165,7 +165,6 @@ export function runPodScenarios(): void {
   );
 }
 
-/** Checks that lastscrape died so, once, and was started again. */
 function proveOneRestart(namespace: Namespace, death: Death): void {
   const status = findStatus(masterPod(namespace), 'lastscrape');
   assert.equal(status?.restartCount, 1);

@@ -57,7 +57,6 @@ export function asServed(golden: Golden): Golden {
   return { ...golden, spec: { ...golden.spec, containers: golden.spec.containers.map(withoutRules) } };
 }
 
-/** Whether a policy would change pods of it. */
 function isForPolicies(manifest: Manifest): boolean {
   const text = JSON.stringify(manifest);
   return text.includes('"lastscrape.dev/inject":"true"') || text.includes(`"performance-test-pod-name":"${MASTER}"`);

@@ -202,7 +202,6 @@ function startReceiver(namespace: Namespace): Promise<string> {
   });
 }
 
-/** The first request that it got. */
 function readTold(namespace: Namespace) {
   return until('the request', START_MS, async () => {
     const [request = ''] = (await namespace.readLog('receiver', 'receiver')).trim().split('\n');
@@ -210,7 +209,6 @@ function readTold(namespace: Namespace) {
   });
 }
 
-/** A pod of one server, as soon as it is ready; its address. */
 async function startServer(namespace: Namespace, container: Container): Promise<string> {
   const { name } = container;
   await namespace.apply({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers: [container] } });

@@ -184,7 +184,6 @@ describe('the dashboard', { skip }, () => {
   });
 });
 
-/** The legend of a line, or the labels of a row of a table. */
 function nameRow({ legendFormat }: Target, { metric }: Row): string {
   if (legendFormat !== undefined) return legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => metric[name] ?? '?');
   const { namespace, locust_test, pod, ...others } = metric;

@@ -65,7 +65,6 @@ test('every link between the pages leads somewhere', () => {
   }
 });
 
-/** The anchors of a page's headings, as GitHub makes them. */
 function listAnchors(file: string): readonly string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

@@ -54,7 +54,6 @@ export type PodName = (typeof INJECTED)[number] | (typeof UNTOUCHED)[number];
 export type Variant = {
   readonly pod: PodName;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Main's own variables. */
   readonly env?: readonly Variable[];
   /** terminationGracePeriodSeconds that the pod brings along; absent is the default, 30 s. */
   readonly ownSeconds?: number;

@@ -17,7 +17,6 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-/** What the kubelet makes of the container's variables. */
 function resolveVariables(pod: Pod): Record<string, string> {
   const { env = [] } = findSidecar(pod);
   return Object.fromEntries(

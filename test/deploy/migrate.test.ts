@@ -91,7 +91,6 @@ function readOwnEnv(name: string): Readonly<Record<string, string>> {
   return Object.fromEntries(env.map(({ name: variable, value }) => [variable, value ?? 'from-a-field']));
 }
 
-/** The first cells of a table of the page. */
 function readRows(name: string): readonly string[] {
   const [, table = ''] = new RegExp(`<!-- variables: ${name} -->\n((?:\\|.*\n)+)`).exec(page) ?? [];
   return table

@@ -23,10 +23,8 @@ const programs = findPrograms();
 const missing = [...listMissing(programs, ['prometheus', 'promtool']), ...listMissingJudges(OPERATOR_JUDGE)];
 const skip = gatePrograms(FILE, missing, () => [OPERATOR_JUDGE.folder]);
 
-/** One relabelling rule as Prometheus's configuration has it. */
 type RelabelRule = Readonly<Record<string, unknown>>;
 
-/** A PodMonitor or a ServiceMonitor, with one endpoint. */
 type Monitor = {
   readonly kind: 'PodMonitor' | 'ServiceMonitor';
   readonly metadata: { readonly namespace: string };
@@ -220,7 +218,6 @@ type Job = { readonly targets: readonly Target[]; readonly rules: readonly Relab
 type Rendered = { readonly monitor: Monitor; readonly role?: EndpointRole };
 type Monitored = Rendered & { readonly name: string; readonly targets: readonly Target[] };
 
-/** The rules by which the operator has each monitor scraped. */
 async function renderMonitors(monitors: readonly Rendered[]): Promise<readonly (readonly RelabelRule[])[]> {
   const questions = monitors.map(({ monitor, role = 'endpoints' }) => {
     const serviceDiscoveryRole = role === 'endpoints' ? 'Endpoints' : 'EndpointSlice';

@@ -33,7 +33,6 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-/** A file without its comments. */
 function readCode(file: string): string {
   return read(file).replaceAll(/^\s*#.*$/gm, '');
 }

@@ -10,7 +10,6 @@ export type Page = { readonly format: Format; readonly body: Buffer };
 
 /** Longer ones are left out: what is in them the shorter ones have too. */
 const RECORDED_MAX_BYTES = 60_000;
-/** Lines of a real page that are taken at a time. */
 const RECORDED_LINES = 30;
 
 const RECORDINGS = ['expositions', 'formats']
@@ -111,7 +110,6 @@ function writeText(random: Random, format: TextFormat): Buffer {
   return random(12) === 0 ? page.subarray(0, -1) : page;
 }
 
-/** A few lines of a real page. */
 function takeLines(random: Random, format: TextFormat): Buffer {
   const lines = choose(random, REAL_LINES[format]);
   const from = random(lines.length);
@@ -163,7 +161,6 @@ function writeLine(random: Random, format: TextFormat): string {
   return `${blank()}${series}${isText && random(30) === 0 ? '' : gap()}${number()}${time()}${exemplar()}${blank()}${end()}`;
 }
 
-/** Changes a few bytes, or moves, repeats or cuts a part. */
 function change(body: Buffer, random: Random): Buffer {
   let changed = body;
   for (let count = 1 + random(3); count > 0; count--) {

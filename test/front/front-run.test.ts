@@ -168,7 +168,6 @@ function post(port: number) {
   return scrape(port, { method: 'POST', path: '/-/snapshot' });
 }
 
-/** A main that is known by its port. */
 async function openMain(t: TestContext) {
   const port = await findFreePort();
   let server: Server | null = null;

@@ -28,9 +28,7 @@ export type FrontServer = Server & {
   readonly seen: readonly ScraperRequest[];
   readonly served: readonly Served[];
   readonly requests: readonly ScrapeRequest[];
-  /** Resolves when that many scrapes were served. */
   readonly servedCount: (count: number) => Promise<void>;
-  /** Resolves when that many scrapes were asked for. */
   readonly requestedCount: (count: number) => Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };

@@ -44,7 +44,6 @@ export async function openWorld(
     source,
     clock,
     ask: (accept: string, isScraper = true) => scrape(front.port, { headers: { accept }, isScraper }),
-    /** Calls for a snapshot, as a hook does. */
     post: () => scrape(front.port, { path: '/-/snapshot', method: 'POST' }),
     /** The source's part of what a scrape gets. */
     page: async () => withoutOwn((await scrape(front.port)).text),

@@ -8,7 +8,6 @@ import { mountHanging } from '../base/hanging-mount.ts';
 import { gateNamespaces, openPidNamespace } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
 
-/** What Node calls its first thread. */
 const NODE_COMM = readFileSync('/proc/self/comm', 'utf8').trim();
 
 const skip = gateNamespaces('test/front/hanging.test.ts');

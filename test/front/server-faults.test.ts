@@ -33,7 +33,6 @@ async function inFlight(server: FrontServer, count: number): Promise<void> {
   while (server.inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Writes `bytes` again and again until the connection is closed. */
 async function drip({ socket, closed }: RawClient, bytes: string): Promise<void> {
   const timer = setInterval(() => socket.write(bytes), 5);
   await closed;
@@ -243,7 +242,6 @@ test('a client that hangs up before its answer stops the read and is not served'
   }
 });
 
-/** Sockets that the event loop still has. */
 function countSockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 }

@@ -13,7 +13,6 @@ import { openRawClient, type RawAnswer } from './raw-client.ts';
 
 const BODY = '# TYPE a counter\na 1\nb{c="d"} 2\n';
 
-/** The answer to one request over a connection of its own. */
 async function ask(
   port: number,
   request: string,
@@ -165,7 +164,6 @@ test('HTTP/1.0 gets not one byte of an answer that breaks off', async () => {
   assert.deepEqual([server.seen.length, server.served.length], [1, 0], 'it lives, and has taken nothing');
 });
 
-/** An answer whose source breaks off after these bytes. */
 function brokenAfter(text: string, sizeBytes: number | null = null) {
   async function* read() {
     yield Buffer.from(text);

@@ -16,9 +16,7 @@ export type SourceStandIn = AsyncDisposable & {
   readonly url: URL;
   /** How the requests from now on are answered. */
   answer: Answer;
-  /** Requests that came so far. */
   readonly requestsCount: number;
-  /** Resolves when that many requests have come. */
   requests(count: number): Promise<void>;
   /** Refuses connections and cuts those that are open, as the end of a process does. */
   stop(): Promise<void>;

@@ -15,7 +15,6 @@ type Answer = {
   readonly write: (acceptName: string) => { readonly type: string; readonly bytes: Buffer };
 };
 
-/** An answer, or what happens instead. */
 type Behaviour = Answer | 'hangs' | 'drops';
 
 /** `tell` gets what comes of it. */
@@ -74,7 +73,6 @@ export function openStorySource(world: World, accepts: Readonly<Record<string, s
 
   return {
     exchange: { send, close: async () => {} } satisfies Exchange,
-    /** What a story says of the source. */
     take(text: string): void {
       if (text.startsWith('answers ')) {
         for (const each of text.slice('answers '.length).split(' and ')) {

@@ -245,7 +245,6 @@ async function openPlayer(world: World, settings: ReadonlyMap<string, string>, o
 /** What reads the source: a front, or without one what is kept for a push. */
 type Reader = Pick<Front, 'readExporter' | 'observe' | 'tell' | 'newest' | 'takeEvent' | 'onEvent' | 'retire'>;
 
-/** What an observation says of the front. */
 function describe(front: FrontObservation): readonly string[] {
   const { answeredAtMs, thresholds = [], calledAtMs, unreadWhy, hasOwedPage, lostCallsCount } = front;
   const judged = thresholds.map((each) => (each.kind === 'value' ? each.value : each.kind));

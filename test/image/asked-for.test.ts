@@ -48,11 +48,8 @@ type Coverage = {
 
 /** What one run of the bundle came to, and what of the bundle and of Node took part. */
 type Run = Pick<Ended, 'code' | 'report'> & {
-  /** The modules of the bundle that ran. */
   readonly ran: readonly string[];
-  /** Those of DEAR that were loaded. */
   readonly dear: readonly string[];
-  /** node:perf_hooks was loaded. */
   readonly hasPerfHooks: boolean;
 };
 

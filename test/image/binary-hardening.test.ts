@@ -57,7 +57,6 @@ const readErrors = (watcher: Child) =>
     .map(({ text }) => text)
     .join('\n');
 
-/** Scrapes as Prometheus would, until the watcher has ended. */
 async function scrapeUntilEnd(pod: Pod, watcher: Child): Promise<void> {
   await scrapeToTheEnd(pod, () => watcher.exit !== undefined);
   await watcher.waitForExit(END_MS);

@@ -12,7 +12,6 @@ const skip = gateDist('test/image/bundle.test.ts');
 /** The code of ours: what is always there, and what is asked for by import(). */
 const readText = () => `${readDist('bundle.cjs').toString('utf8')}${readDist('bundle.lazy.cjs').toString('utf8')}`;
 const readInputs = () => readDistJson<readonly string[]>('bundle-inputs.json');
-/** A file of the checkout, without comments. */
 const readCode = (path: string) => readFileSync(join(ROOT, path), 'utf8').replace(/^\s*(\/\/|\/?\*).*$/gm, '');
 const YAML_BUILD = 'node_modules/yaml/browser';
 

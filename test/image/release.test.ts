@@ -275,7 +275,6 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
   });
 });
 
-/** How a program ended, and what it said. */
 type Ended = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
 
 /** Runs a program to its end; what it says is read meanwhile, as is what the registry says. */

@@ -104,7 +104,6 @@ function open(parts: Partial<ReadsParts> = {}) {
 
 type Seen = { beginning: Beginning | null; why: string | null; readonly limit: AbortSignal };
 
-/** What a request has come to so far. */
 function watch(read: ReturnType<Reads<BegunAnswer>['read']>) {
   const seen: Seen = { beginning: null, why: null, limit: read.limit };
   void read.begun.then((beginning) => {

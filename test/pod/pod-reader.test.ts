@@ -30,7 +30,6 @@ type Setting = {
   readonly certificate?: ReturnType<Authority['sign']>;
 };
 
-/** A server that answers so, and a reader. */
 async function open(answer: ApiAnswerer, { env = {}, mountInfo = '', jitter = 0, ...server }: Setting = {}) {
   const api = await openApiServer({ authority, answer, ...server });
   const { environment, ...clock } = makePodEnvironment(api.accountFolder, jitter);

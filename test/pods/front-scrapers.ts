@@ -32,7 +32,6 @@ export type ScraperStart = {
 /** What a job's end came to. */
 export type FinalResult = {
   readonly final: number;
-  /** By the name of the scraper. */
   readonly stored: Readonly<Record<string, number | undefined>>;
   readonly report: ReportFields;
 };

@@ -55,7 +55,6 @@ export async function startPushgateway(directory: string, args: readonly string[
 
 type ReceiverStart = {
   readonly source?: Source;
-  /** The beginning of its configuration. */
   readonly settings?: string;
   /** Of its storage; default: the program's name. */
   readonly folder?: string;

@@ -70,7 +70,6 @@ type Play = {
   readonly isHooked: boolean;
 };
 
-/** Runs hooked.py with the hook or without. */
 async function play(
   { path, version }: Python,
   { ending = 'return', options = [], own = '', first = '', front, isHooked }: Play,

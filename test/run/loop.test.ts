@@ -112,7 +112,6 @@ function reading(look: ExporterObservation): ExporterReading {
   return { observation: look, metric: () => ({ kind: 'unknown', why: 'absent' }), hasRequests: false };
 }
 
-/** A read that hangs until it is given up. */
 function readUntilAborted(signal: AbortSignal): Promise<ExporterReading> {
   return new Promise((resolve) => {
     const fail = () => resolve(reading({ kind: 'failed', why: String(signal.reason), mayCount: true }));

@@ -45,7 +45,6 @@ const ISTIO = { name: 'istio', isMesh: true, needsMs: 5_000 };
 const LINKERD = { name: 'linkerd', isMesh: true };
 const DB = { name: 'db' };
 
-/** The warnings of a configuration, each as a line. */
 function listFormatted(config: object): readonly string[] {
   const plain = { targets: [], conditions: [{}], quitTimeoutMs: 30_000, thresholds: [] };
   return listWarnings({ ...plain, ...config } as unknown as Config).map(formatLogEntry);

@@ -57,7 +57,6 @@ export async function openApiServer({ authority, certificate, answer }: ApiServe
   server.on('tlsClientError', () => {});
   const port = await listen(server);
   return {
-    /** What a container's environment has. */
     env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: `${port}`, HOSTNAME: 'load-x7k2p' },
     /** A service account as it is mounted: token, ca.crt, namespace. */
     accountFolder,

@@ -91,14 +91,12 @@ export async function openLocust({ onEvent, ...options }: LocustOptions = {}) {
     onEvent?.({ kind, requests: countRequests() });
   }
 
-  /** What the test has made by now: evenly over the run. */
   function countRequests(): number {
     if (phase === 'stopped') return FINAL_REQUESTS;
     if (phase !== 'running') return 0;
     return Math.floor(FINAL_REQUESTS * Math.min(1, (performance.now() - runningSinceMs) / times.runMs));
   }
 
-  /** What the worker's last report said. */
   function countReported(): number {
     if (phase !== 'running') return countRequests();
     const elapsedMs = performance.now() - runningSinceMs;
@@ -182,7 +180,6 @@ export async function openLocust({ onEvent, ...options }: LocustOptions = {}) {
     get requests() {
       return countRequests();
     },
-    /** Resolves when the process has ended. */
     exited,
     /** As SIGKILL: both ports close now. */
     kill,

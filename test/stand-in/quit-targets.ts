@@ -11,7 +11,6 @@ import { listen } from '../support/listen.ts';
 type Said = { readonly status: number; readonly body?: string; readonly ends?: boolean };
 
 type Setup = {
-  /** Its quit endpoint is switched on. */
   readonly isEnabled: boolean;
   /** Of dapr; null: no token is wanted. */
   readonly token: string | null;
@@ -32,7 +31,6 @@ export type StandIn = {
 
 const RECORDINGS = join(import.meta.dirname, '../../fixtures/recordings/quit-endpoints');
 
-/** The status and body of a recorded answer. */
 function recorded(file: string): Said {
   const text = readFileSync(join(RECORDINGS, file), 'latin1');
   const [head = '', ...body] = text.split('\r\n\r\n');

@@ -76,7 +76,6 @@ function networkAround(anchor: Child, kind: 'namespace' | 'host', ports: Ports, 
     ports,
     /** An unused port of 127.0.0.1, another one at each call. */
     newPort: async () => (kind === 'namespace' ? newestPort++ : findFreePort()),
-    /** The command that runs `command` in this network. */
     wrap: (command: readonly string[]) =>
       kind === 'namespace' ? dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]) : command,
     /** A GET to a port of 127.0.0.1; where none answers: 502, or an error for one of `ports`. */

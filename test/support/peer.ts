@@ -38,10 +38,8 @@ export async function openPeer(answer: Answerer, path = '/metrics') {
   return {
     port,
     url: new URL(path, `http://127.0.0.1:${port}`),
-    /** Heads of the requests so far. */
     requests,
     connectionsCount: () => openedCount,
-    /** Resolves when that many connections were closed. */
     async closed(count: number): Promise<void> {
       while (closedCount < count) await once(server, 'connectionClosed');
     },

@@ -11,7 +11,6 @@ export type Series = { readonly labels: Readonly<Record<string, string>>; readon
 /** One sample; Prometheus stamps it with the time when its scrape began (epoch seconds). */
 export type Sample = { readonly atSeconds: number; readonly value: number };
 
-/** What to scrape and how often, as Prometheus writes durations. */
 type PrometheusStart = {
   readonly network: Network;
   readonly command: readonly string[];

@@ -20,7 +20,6 @@ export type Ended = {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** The lines of stdout, read. */
   readonly log: readonly Readonly<Record<string, unknown>>[];
   readonly report: Readonly<Record<string, unknown>> | undefined;
 };
@@ -109,7 +108,6 @@ export async function openPod({ faults = {} }: { readonly faults?: Partial<Expor
     exporter,
     messagePath,
     message: (): Readonly<Record<string, unknown>> => JSON.parse(readFileSync(messagePath, 'utf8')),
-    /** Variables that fit this pod, with times short enough for a test. */
     env: {
       LASTSCRAPE_METRICS_URL: `${exporter.url}/metrics`,
       LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${locust.masterPort}`,

@@ -5,7 +5,6 @@ import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 
 const TYPES_ONLY = 'src/decide/state.ts';
-/** What is covered. */
 const COVERED = globSync([
   'src/{config,exposition,tell/receivers}/*.ts',
   'src/decide/**/*.ts',

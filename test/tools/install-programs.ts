@@ -125,7 +125,6 @@ function buildJavaClient(path: string): string | null {
   return null;
 }
 
-/** Makes a virtual environment in the folder and installs with its pip. */
 function installPackages(path: string, what: readonly string[]): string | null {
   if (python === undefined) {
     return 'no Python 3.11 or later with venv on the PATH; on Debian run "apt-get install python3-venv"';

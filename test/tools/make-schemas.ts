@@ -30,7 +30,6 @@ const KINDS = [
 
 const COMMAND = { encoding: 'utf8', cwd: tmpdir(), maxBuffer: 2 ** 26 } as const;
 
-/** A part of a JSON schema. */
 type Schema = { readonly [key: string]: unknown };
 
 /** A schema as kubeconform needs it: no descriptions, and no field that is not named. */
@@ -53,7 +52,6 @@ function tidy(schema: Schema): Schema {
   );
 }
 
-/** The schema of a CustomResourceDefinition, and the name of its file. */
 function convert(definition: string): { readonly name: string; readonly schema: Schema } {
   const { spec } = parse(definition);
   const [version] = spec.versions;

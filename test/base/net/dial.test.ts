@@ -28,7 +28,6 @@ for (const [codes, expected] of VERDICTS) {
   });
 }
 
-/** Listens on a free port and takes every connection. */
 async function listen(context: TestContext, host: string, port = 0): Promise<number> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {

@@ -11,7 +11,6 @@ const GET: Request = { method: 'GET', path: '/metrics', headers: { accept: 'text
 
 type Delivery = { readonly result: ExchangeResult; readonly body: string; readonly requests: readonly string[] };
 
-/** A peer that answers so, and an exchange with it. */
 async function open(answer: Answerer) {
   const peer = await openPeer(answer);
   const { send, close } = openExchange(peer.url);

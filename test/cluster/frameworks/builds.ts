@@ -9,7 +9,6 @@ export type GoBuild = {
   readonly name: string;
   readonly version: string;
   readonly module: string;
-  /** Each program: its name, and its package in the module. */
   readonly programs: Readonly<Record<string, string>>;
   /** Files that are links in the sources, which a module's archive leaves out: the file, and what it links to. */
   readonly links?: Readonly<Record<string, string>>;

@@ -24,7 +24,6 @@ export const DEADLINE_SECONDS = 20;
 export type Framework = {
   readonly name: string;
   readonly version: string;
-  /** What main's container is called in its pods. */
   readonly container: string;
   /** Main's number, if not that of stand-in/task.py. */
   readonly metric?: string;
@@ -33,9 +32,7 @@ export type Framework = {
   /** What the framework says of a task with that ending; one that is missing cannot be had. */
   readonly states: Readonly<Partial<Record<Ending, string>>>;
   install(fixture: Fixture): Promise<void>;
-  /** Prepares a namespace in which tasks run. */
   prepare?(namespace: Namespace): Promise<void>;
-  /** Begins a task. */
   start(namespace: Namespace, task: Task): Promise<void>;
   /** The state that it has come to; undefined while it goes on. */
   readState(namespace: Namespace, task: Task): Promise<string | undefined>;

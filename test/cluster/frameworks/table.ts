@@ -12,13 +12,10 @@ export type Variant = (typeof VARIANTS)[number];
 export type Run = {
   readonly variant: Variant;
   readonly ending: Ending;
-  /** What the framework said of it. */
   readonly state: string;
   /** From main's last act until the framework said so. */
   readonly seconds: number;
-  /** Whether main's last number is in Prometheus. */
   readonly isStored: boolean;
-  /** From the deletion until the pod was gone. */
   readonly goneSeconds?: number;
 };
 

@@ -370,7 +370,6 @@ const EMPTY_MEMORY: Memory = {
 /** The exporter as it really is, and what others really did. */
 type World = {
   readonly isEnded: boolean;
-  /** promhttp's counter. */
   readonly counter: number;
   /** Others' scrapes in flight that began before main ended, and after. */
   readonly oldInFlight: number;

@@ -21,7 +21,6 @@ import {
 } from '../phases.ts';
 
 const LIMITS = DEFAULT_LIMITS;
-/** A decision while main is watched. */
 const watch = (state: WatchState, event: WatchEvent, policy = POLICY) =>
   step({ kind: 'watching', state, event }, policy);
 

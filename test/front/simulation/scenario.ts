@@ -16,7 +16,6 @@ export type Scenario = {
   readonly seed: number;
   readonly shape: Shape;
   readonly limits: Limits;
-  /** When main ends. */
   readonly endMs: number;
   /** When signals come, the first at least 200 ms after main's end where it means that. */
   readonly signalsMs: readonly number[];
@@ -24,7 +23,6 @@ export type Scenario = {
   readonly scrapers: readonly ScraperPlan[];
   /** Our own process does nothing; with its whole node what comes meanwhile is lost. */
   readonly standstills: readonly { readonly fromMs: number; readonly ms: number; readonly isOfNode: boolean }[];
-  /** Calls of /-/snapshot. */
   readonly snapshotsMs: readonly number[];
   readonly pushWhen: 'always' | 'expired';
   /** Each program on the port ends with a call of /-/snapshot, one for each of `source.downs`. */

@@ -22,7 +22,6 @@ export type ScraperPlan = {
   readonly firstMs: number;
   /** It is gone from here on. */
   readonly untilMs: number;
-  /** It keeps its connection. */
   readonly keeps: boolean;
   /** How often a scrape is reset, or its answer not read. */
   readonly faultsProbability: number;
@@ -181,13 +180,11 @@ export function listenOn(port: Port): typeof openServer<FrontAnswer> {
   };
 }
 
-/** The server's side of a connection. */
 class VirtualSocket extends EventEmitter {
   readonly remoteAddress: string;
   destroyed = false;
   errored: Error | null = null;
   readonly writableEnded = false;
-  /** The client has hung up. */
   isGone = false;
   onReset = () => {};
 

@@ -32,7 +32,6 @@ export type Run = {
   readonly scrapes: readonly Scrape[];
   /** The source's answers that came whole, as they ended. */
   readonly wholes: readonly Whole[];
-  /** What the source was asked, in order. */
   readonly reads: readonly SourceRead[];
   /** An answer that was cut looked whole. */
   readonly wasDeceived: boolean;

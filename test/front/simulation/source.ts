@@ -37,7 +37,6 @@ export type SourcePlan = {
   readonly downs: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** What it answers in: always text, as it is asked, or that and text in turn. */
   readonly formats: 'text' | 'asked' | 'alternating';
-  /** Its answers have a length. */
   readonly hasLength: boolean;
   /** It counts its scrapes, as promhttp does. */
   readonly hasCounters: boolean;

@@ -28,7 +28,6 @@ function openFolder() {
   const path = makeFolder();
   return {
     path,
-    /** Writes a file of it and returns its path. */
     write: (name: string, text: string | Uint8Array): string => {
       writeFileSync(join(path, name), text);
       return join(path, name);
