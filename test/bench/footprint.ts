@@ -205,13 +205,8 @@ function dropFromCache(file: string): void {
   }
 }
 
-type Limits = {
-  readonly smallest: Readonly<Partial<Record<Program, number>>>;
-  readonly worksIn64Mebibytes: boolean | undefined;
-};
-
 // A limit works when the whole scenario, from a cold cache, ends with 0 and as fast as without a limit.
-async function findLimits(bench: Bench, isSearched: boolean): Promise<Limits> {
+async function findLimits(bench: Bench, isSearched: boolean) {
   using group = openMemoryGroup();
   if (group === undefined) return { smallest: {}, worksIn64Mebibytes: undefined };
   const isWorking = async (program: Program, mebibytes: number, unlimitedSeconds: number): Promise<boolean> => {

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { makeFolder } from '../support/folder.ts';
 import { findFreePort } from '../support/listen.ts';
 import { openHttp } from '../support/receiver.ts';
-import { type Ended, openPod, startWatcher } from '../support/watcher.ts';
+import { openPod, startWatcher } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
 
 const skip = gateDist('test/image/asked-for.test.ts');
@@ -46,20 +46,13 @@ type Coverage = {
   }[];
 };
 
-/** What one run of the bundle came to, and what of the bundle and of Node took part. */
-type Run = Pick<Ended, 'code' | 'report'> & {
-  readonly ran: readonly string[];
-  readonly dear: readonly string[];
-  readonly hasPerfHooks: boolean;
-};
-
 /** Runs the bundle in a pod whose main ends once it was seen; `conditions`: of its port and tombstone. */
 async function run(
   conditions: (masterPort: number, tombstone: string) => string,
   args: readonly string[] = [],
   settings: Readonly<Record<string, string>> = {},
   command: readonly string[] = BUNDLE,
-): Promise<Run> {
+) {
   const folder = makeFolder();
   await using pod = await openPod();
   const tombstone = join(folder, 'main');

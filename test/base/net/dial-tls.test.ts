@@ -12,14 +12,7 @@ const skip = gateOpenssl('test/base/net/dial-tls.test.ts');
 const [authority, stranger] = [makeAuthority(), makeAuthority()];
 const LIMIT_MS = 30_000;
 
-type Outcome = {
-  readonly kind: string;
-  readonly why: string;
-  readonly distrust: string | null;
-  readonly sni: string;
-};
-
-async function dialTo(certificate: Certificate, hostname: string, authorities: string): Promise<Outcome> {
+async function dialTo(certificate: Certificate, hostname: string, authorities: string) {
   const server = createServer(certificate);
   server.on('tlsClientError', () => {});
   let sni = '';

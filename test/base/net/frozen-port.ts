@@ -12,13 +12,8 @@ const LISTENER = `
 `;
 const BACKLOG_MAX_COUNT = 200;
 
-export type FrozenPort = Disposable & {
-  readonly port: number;
-  /** What the connection showed that found no place any more. */
-  readonly result: DialResult;
-};
-
-export async function freezePort(): Promise<FrozenPort> {
+/** Freezes one; `result`: what the connection showed that found no place any more. */
+export async function freezePort() {
   const child = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
   const sockets: Socket[] = [];
   const [line] = await once(child.stdout, 'data');
