@@ -7,37 +7,19 @@ import { KINDS } from '../../src/main.ts';
 import { PROGRAM, readProblems, toEnvironment } from './read-config.ts';
 
 const SERVED = 'port … is taken by LASTSCRAPE_METRICS_URL, which the front serves; must be another port';
-const NEEDS_PUSH = 'LASTSCRAPE_PUSH is not set; set it, or unset this';
+const NEEDS_FRONT = 'it needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or change this';
+const NEEDS_PUSH = 'it needs LASTSCRAPE_PUSH; set that as well, or change this';
+const NEEDS_WEBHOOK = 'it needs LASTSCRAPE_WEBHOOK; set that as well, or unset this';
 const FRONTS = ['', '0.0.0.0:', '[::]:', '[::1]:', '127.0.0.1:', 'localhost:'].map((host) => `FRONT=${host}9646`);
 
 /** A variable, what is wrong with it, what is set then, and what may be set. */
 type Row = readonly [name: string, problem: string, wrong: readonly string[], right: readonly string[]];
 const TABLE: readonly Row[] = [
-  [
-    'METRICS_URL',
-    '"file:///a.prom" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL',
-    ['METRICS_URL=file:///a.prom'],
-    ['METRICS_URL=file:///a.prom; FRONT=9646'],
-  ],
-  [
-    'HOOKS',
-    'only a front takes what the hook asks for; set LASTSCRAPE_FRONT as well, or unset this',
-    ['HOOKS=/lastscrape'],
-    ['HOOKS=/lastscrape; FRONT=9469'],
-  ],
-  ['HAND_OVER', '"push" needs LASTSCRAPE_PUSH; set that as well', ['HAND_OVER=push'], []],
-  [
-    'HAND_OVER',
-    'a keeper takes the pages of a front; set LASTSCRAPE_FRONT as well, such as "9469"',
-    ['HAND_OVER=http://keeper:9470'],
-    ['HAND_OVER=http://keeper:9470; FRONT=9469', 'HAND_OVER=push; PUSH=pushgateway+http://p'],
-  ],
-  [
-    'SCRAPES',
-    '"auto" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use a whole number',
-    ['SCRAPES=auto'],
-    ['SCRAPES=auto; FRONT=9469'],
-  ],
+  ['METRICS_URL', NEEDS_FRONT, ['METRICS_URL=file:///a.prom'], ['METRICS_URL=file:///a.prom; FRONT=9646']],
+  ['HOOKS', NEEDS_FRONT, ['HOOKS=/lastscrape'], ['HOOKS=/lastscrape; FRONT=9469']],
+  ['HAND_OVER', NEEDS_PUSH, ['HAND_OVER=push'], ['HAND_OVER=push; PUSH=pushgateway+http://p']],
+  ['HAND_OVER', NEEDS_FRONT, ['HAND_OVER=http://keeper:9470'], ['HAND_OVER=http://keeper:9470; FRONT=9469']],
+  ['SCRAPES', NEEDS_FRONT, ['SCRAPES=auto'], ['SCRAPES=auto; FRONT=9469']],
   [
     'FRONT',
     SERVED.replace('…', '9646'),
@@ -115,12 +97,7 @@ const TABLE: readonly Row[] = [
       'FRONT=1; METRICS_URL=http://127.0.0.1:9091; PUSH=pushgateway+http://127.0.0.1:9091',
     ],
   ],
-  [
-    'WEBHOOK_HEADERS_FILE',
-    'LASTSCRAPE_WEBHOOK is not set; set it, or unset this',
-    ['WEBHOOK_HEADERS_FILE=/a'],
-    ['WEBHOOK_HEADERS_FILE=/a; WEBHOOK=http://a'],
-  ],
+  ['WEBHOOK_HEADERS_FILE', NEEDS_WEBHOOK, ['WEBHOOK_HEADERS_FILE=/a'], ['WEBHOOK_HEADERS_FILE=/a; WEBHOOK=http://a']],
   [
     'CA_FILE',
     'neither LASTSCRAPE_PUSH nor LASTSCRAPE_WEBHOOK has https; use https: there, or unset this',

@@ -131,7 +131,7 @@ for (const [name, value, must, shown = value] of WRONG) {
 test('readConfig() says what does not go with the page of Locust', () => {
   const page = 'LASTSCRAPE_METRICS_URL';
   assert.deepEqual(readProblems(LOCUST), [
-    `Cannot use ${page}: "locust+http://localhost:8089" needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or use an http: URL`,
+    `Cannot use ${page}: it needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or change this`,
   ]);
   assert.deepEqual(readProblems({ ...OPERATOR, LASTSCRAPE_FRONT: '8089' }), [
     `Cannot use LASTSCRAPE_FRONT: port 8089 is taken by ${page}, which the front serves; must be another port`,
