@@ -4,7 +4,7 @@ import { type Clock, callAfter, onAbort, pause } from '../base/waits.ts';
 import type { LogEntry } from '../decide/messages.ts';
 import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit/quit-target.ts';
-import { LAST_CALL_MS } from '../decide/quit/quitting.ts';
+import { LAST_TRY_MS } from '../decide/quit/quitting.ts';
 import { STALL_MS } from '../decide/run/evidence.ts';
 import { LATE_MS } from '../decide/run/facts.ts';
 import { begin, step } from '../decide/run/step.ts';
@@ -45,15 +45,15 @@ export type LoopParts = {
   readonly log: (entry: LogEntry) => void;
   readonly closeFront: () => Promise<unknown>;
   /** Hands the last numbers over until the signal. */
-  readonly handOver: (phase: Holding, signal: AbortSignal, lastCall: AbortSignal) => Promise<HandOverResult>;
+  readonly handOver: (phase: Holding, signal: AbortSignal) => Promise<HandOverResult>;
   /** Has a keeper forget them. */
   readonly withdraw: (signal: AbortSignal) => Promise<HandOverResult>;
-  /** Pushes the last exposition until the signal; `lastCall` comes shortly before. */
-  readonly push: (signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  /** Pushes the last exposition until the signal. */
+  readonly push: (signal: AbortSignal) => Promise<PushResult>;
   /** Writes the tombstone. */
   readonly declareDead: () => Promise<unknown>;
   /** Sends the report of this state; limits as for `push`. */
-  readonly callWebhook: (state: State, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  readonly callWebhook: (state: State, signal: AbortSignal) => Promise<WebhookResult>;
   /** Called at each change of phase, and after the push and each target. */
   readonly progress: (state: State) => void;
 };
@@ -125,8 +125,8 @@ function performNext(parts: LoopParts, decision: Exclude<Decision, EndDecision>)
 
 /** Scrapes that come meanwhile are answered, and counted after it. */
 async function handOver(parts: LoopParts, { state, next }: HandOverDecision): Promise<StepInput> {
-  const work = (signal: AbortSignal, lastCall: AbortSignal) =>
-    state.phase.kind === 'holding' ? parts.handOver(state.phase, signal, lastCall) : parts.withdraw(signal);
+  const work = (signal: AbortSignal) =>
+    state.phase.kind === 'holding' ? parts.handOver(state.phase, signal) : parts.withdraw(signal);
   const result = await withinLimits(parts, next, work);
   const event = { kind: 'handedOver', sinceMs: next.sinceMs, atMs: parts.clock.nowMs(), result } as const;
   return { kind: 'handingOver', state, event };
@@ -202,7 +202,7 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
       await parts.declareDead();
       return { kind: 'declaredDead' };
     case 'callWebhook': {
-      const call = (signal: AbortSignal, lastCall: AbortSignal) => parts.callWebhook(state, signal, lastCall);
+      const call = (signal: AbortSignal) => parts.callWebhook(state, signal);
       return { kind: 'webhookCalled', result: await withinLimits(parts, effect, call) };
     }
     case 'ask': {
@@ -238,29 +238,27 @@ const IMPOSSIBLE: ForceResult = { kind: 'impossible', why: 'there is no way to f
 async function withinLimits<Value>(
   { clock, signals }: LoopParts,
   { untilMs, graceMs }: SendLimits,
-  work: (signal: AbortSignal, lastCall: AbortSignal) => Promise<Value>,
+  work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const limit = new AbortController();
-  const lastCall = new AbortController();
   let hasStalled = false;
   const end = () => limit.abort('no time is left');
   const cancels = [onAbort(signals.second, () => limit.abort('interrupted'))];
   const endAt = (atMs: number) => {
     const leftMs = atMs - clock.nowMs();
-    cancels.push(callAfter(clock, leftMs - LAST_CALL_MS, () => lastCall.abort()));
     cancels.push(
       callAfter(clock, leftMs, () => {
         const nowMs = clock.nowMs();
         // Never twice: a process that is always this slow must still keep its limits.
         if (hasStalled || nowMs - atMs < STALL_MS) return end();
         hasStalled = true;
-        endAt(nowMs + LAST_CALL_MS);
+        endAt(nowMs + LAST_TRY_MS);
       }),
     );
   };
   endAt(untilMs);
   cancels.push(onAbort(signals.first, () => endAt((signals.terminatedAtMs ?? clock.nowMs()) + graceMs)));
-  const value = await work(limit.signal, lastCall.signal);
+  const value = await work(limit.signal);
   for (const cancel of cancels) cancel();
   return value;
 }

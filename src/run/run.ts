@@ -79,13 +79,12 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
     telling === null
       ? {}
       : {
-          async push(limit, lastCall) {
+          async push(limit) {
             const snapshot = await waitUnless(newest(), { signal: limit });
             if (snapshot === null && limit.aborted) return { kind: 'failed', why: 'no time was left' };
-            return telling.push(snapshot, limit, lastCall);
+            return telling.push(snapshot, limit);
           },
-          callWebhook: (now, limit, lastCall) =>
-            telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit, lastCall),
+          callWebhook: (now, limit) => telling.tell(reporter.build(now, { kind: 'beforeTargets' }), limit),
         };
   const handOver =
     config.handOver?.kind === 'push'
@@ -115,8 +114,8 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
 
 /** The push in place of the hold. */
 function handOverByPush(push: LoopParts['push']): LoopParts['handOver'] {
-  return async (_, signal, lastCall) => {
-    const result = await push(signal, lastCall);
+  return async (_, signal) => {
+    const result = await push(signal);
     return result.kind === 'accepted' ? { kind: 'accepted' } : result;
   };
 }

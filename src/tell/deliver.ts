@@ -186,14 +186,12 @@ type Tries = {
   readonly maxCount: number;
   /** Aborts everything; its reason is a string. */
   readonly signal: AbortSignal;
-  /** Comes a little earlier and ends the pause: only one more try fits in. */
-  readonly lastCall: AbortSignal;
   /** Called when a try failed and another one follows. */
   readonly onRetry: (why: string) => void;
 };
 
 /** What a push and a webhook are sent by; only tests set the times. */
-export type Sending = Pick<Tries, 'delivery' | 'signal' | 'lastCall' | 'onRetry'> &
+export type Sending = Pick<Tries, 'delivery' | 'signal' | 'onRetry'> &
   Partial<Pick<Tries, 'timeoutsMs' | 'pausesMs'>> & { readonly url: URL };
 
 type TriesResult =
@@ -203,11 +201,10 @@ type TriesResult =
 
 /** Sends the request until it is accepted or refused, or until the signal; never rejects. */
 export async function sendInTries(tries: Tries): Promise<TriesResult> {
-  const { delivery, makeRequest, judge, timeoutsMs, pausesMs, maxCount, signal, lastCall } = tries;
+  const { delivery, makeRequest, judge, timeoutsMs, pausesMs, maxCount, signal } = tries;
   let why = 'no time was left';
   for (let count = 1; ; count++) {
     if (signal.aborted) return { kind: 'failed', why, tries: count - 1, isRefused: false };
-    const isLast = lastCall.aborted;
     let body = '';
     const onBody = (text: string) => {
       body = text;
@@ -224,8 +221,7 @@ export async function sendInTries(tries: Tries): Promise<TriesResult> {
     tries.onRetry(why);
     const pauseMs = pick(pausesMs, count);
     const askedMs = result.kind === 'answered' ? result.retryAfterMs : 0;
-    // The last call ends one pause, the signal any.
-    await pause(Math.max(pauseMs, askedMs), isLast ? [signal] : [signal, lastCall]);
+    await pause(Math.max(pauseMs, askedMs), [signal]);
   }
 }
 

@@ -40,12 +40,12 @@ type TellingParts = {
   readonly log: (entry: LogEntry) => void;
 };
 
-/** Tells others of a run's end: `signal` and `lastCall` as in `Sending`. Never rejects. */
+/** Tells others of a run's end: until the signal, whose reason is a string. Never rejects. */
 export type Telling = {
   /** Pushes the last page; null: none was read. */
-  readonly push: (snapshot: Snapshot | null, signal: AbortSignal, lastCall: AbortSignal) => Promise<PushResult>;
+  readonly push: (snapshot: Snapshot | null, signal: AbortSignal) => Promise<PushResult>;
   /** Sends the report to the webhook, in the same way. */
-  readonly tell: (report: Report, signal: AbortSignal, lastCall: AbortSignal) => Promise<WebhookResult>;
+  readonly tell: (report: Report, signal: AbortSignal) => Promise<WebhookResult>;
   /** Warns of each file that cannot be used, while there is time to fix it. */
   readonly warnOfFiles: (signal: AbortSignal) => Promise<readonly LogEntry[]>;
   readonly close: () => Promise<void>;
@@ -62,7 +62,7 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
   };
 
   return {
-    async push(snapshot, signal, lastCall) {
+    async push(snapshot, signal) {
       if (push === null || pushDelivery === null) throw new Error('Bug: there is nowhere to push to');
       if (snapshot === null) return { kind: 'failed', why: 'no exposition was read completely' };
       const { body } = snapshot;
@@ -75,18 +75,16 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
         format: body.type.format,
         nowMs: () => Math.round(wallMs()),
         signal,
-        lastCall,
         onRetry: (why) => log({ id: 'pushRetried', fields: { why } }),
       });
     },
-    async tell(report, signal, lastCall) {
+    async tell(report, signal) {
       if (webhook === null || webhookDelivery === null) throw new Error('Bug: there is no webhook');
       return sendWebhook({
         delivery: webhookDelivery,
         url: webhook,
         message: buildMessage(report, await identify()),
         signal,
-        lastCall,
         onRetry: (why) => log({ id: 'webhookRetried', fields: { why } }),
       });
     },

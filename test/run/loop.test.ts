@@ -576,33 +576,6 @@ test('runLoop() gives a push another second where the process stood still over i
   }
 });
 
-test('runLoop() calls for a last try a second before a push is given up, also where a signal brings that nearer', async () => {
-  for (const [terminatedMs, expected] of [
-    [null, [-1_000, 0]],
-    [8_000, [11_000, 12_000]],
-    [8_000.5, [8_000.5, 8_000.5]],
-  ] as const) {
-    const atMs: number[] = [];
-    const scene = world({
-      endsAtMs: 5_000,
-      limits: { scrapesWantedCount: 0, terminationGraceMs: terminatedMs === 8_000.5 ? 0 : 5_000 },
-      targets: [buildTarget('exporter', [DROPPED], ['refused']).target],
-      push: (signal, lastCall) => {
-        lastCall.addEventListener('abort', () => atMs.push(scene.clock.nowMs()));
-        return hang(scene.clock, [])(signal).finally(() => atMs.push(scene.clock.nowMs())) as never;
-      },
-    });
-    if (terminatedMs !== null) scene.clock.after(terminatedMs, scene.signal);
-    const { phase } = await scene.run();
-    const fromMs = terminatedMs === null && phase.kind === 'quitting' ? phase.sinceMs + 30_000 : 0;
-    assert.deepEqual(
-      atMs,
-      expected.map((ms) => fromMs + ms),
-    );
-    assert.equal(scene.clock.timerCount, 0);
-  }
-});
-
 test('runLoop() gives a push that hangs what is left of the grace from the first signal on, and nothing from the second', async () => {
   for (const [secondMs, expected] of [
     [null, [12_000, 'no time is left']],

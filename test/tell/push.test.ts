@@ -38,7 +38,6 @@ async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 
     },
     nowMs: Date.now,
     signal: NEVER,
-    lastCall: NEVER,
     onRetry: (why) => retries.push(why),
     pausesMs: [1],
     ...more,
@@ -182,23 +181,6 @@ test('sendPush() leaves a receiver alone for as long as it asks, and says so', a
   assert.deepEqual([result.kind, retries], ['accepted', ['HTTP 429 (not before 1 s): too fast']]);
   const [first = 0, second = 0] = atMs;
   assert.ok(second - first > 990, `again after ${second - first} ms`);
-});
-
-test('sendPush() tries a last time where it is asked for longer than there is, and is given up then', async () => {
-  for (const acceptsLast of [true, false]) {
-    await using server = await openHttp((response, _, count) => {
-      if (count === 1 && acceptsLast) response.end();
-      else response.writeHead(503, { 'retry-after': '3600' }).end('busy');
-    });
-    const limit = new AbortController();
-    const lastCall = new AbortController();
-    let count = 0;
-    const onRetry = () => (++count === 1 ? lastCall : limit).abort('no time is left');
-    const { result } = await push(server.port, { signal: limit.signal, lastCall: lastCall.signal, onRetry }, 'a 1\n');
-    const failed = { kind: 'failed', why: 'HTTP 503 (not before 3600 s): busy' };
-    assert.deepEqual(result, acceptsLast ? { kind: 'accepted', requestsCount: 1 } : failed);
-    assert.equal(server.seen.length, 2);
-  }
 });
 
 test('sendPush() gives a later try the time that the first one had too little of', async () => {

@@ -17,7 +17,7 @@ async function tell(port: number, signal: AbortSignal = NEVER) {
   const retries: string[] = [];
   const onRetry = (why: string) => retries.push(why);
   const message = { text: 'well', exitCode: 0 };
-  const result = await sendWebhook({ delivery, url, message, signal, lastCall: NEVER, onRetry, pausesMs: [1] });
+  const result = await sendWebhook({ delivery, url, message, signal, onRetry, pausesMs: [1] });
   await delivery.close();
   return { result, retries };
 }

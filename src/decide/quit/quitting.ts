@@ -40,8 +40,8 @@ export const RESERVE_MS = 5_000;
 export const PUSH_MAX_MS = 30_000;
 /** A webhook takes no longer: three tries of 5 s, and the pauses between them. */
 const WEBHOOK_MAX_MS = 20_000;
-/** How long before its limit the last try is made, without waiting any longer. */
-export const LAST_CALL_MS = 1_000;
+/** How long a last try has where the process was frozen past the limit. */
+export const LAST_TRY_MS = 1_000;
 /** How much of the grace is left for targets by what comes before them, and for a webhook. */
 const KEPT_MS = 1_000;
 /** The longest reason in the report; the log has it whole. */
