@@ -5,13 +5,13 @@ import { waitUnless } from './base/waits.ts';
 import {
   findSignalEntry,
   type Kinds,
-  listVariables,
   type Misconfigured,
   type OwnProcess,
   readConfig,
   readFallbackConfig,
   readReportSettings,
 } from './config/config.ts';
+import { VARIABLES } from './config/variables.ts';
 import { EXIT } from './decide/quit/exit-codes.ts';
 import { containerKind, openPodSource, type PodSource } from './observe/container.ts';
 import { fileKind } from './observe/file.ts';
@@ -89,7 +89,7 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   }
   if (option === '--check') return guard(host, printBug(host), () => checkInTime(host, kinds));
   if (option === '--ready') {
-    const mayFail = !isOwnContainer(host.env, kinds);
+    const mayFail = !isOwnContainer(host.env);
     const toCode = (code: number) => (mayFail ? code : EXIT.done);
     return guard(
       host,
@@ -140,8 +140,8 @@ async function awaitFront(host: Host, kinds: Kinds): Promise<number> {
 }
 
 /** Whether lastscrape runs here too: --ready is then its hook, whose failure keeps main from starting. */
-function isOwnContainer(env: Host['env'], kinds: Kinds): boolean {
-  return listVariables(kinds).some(({ name }) => name !== 'LASTSCRAPE_FRONT' && env[name] !== undefined);
+function isOwnContainer(env: Host['env']): boolean {
+  return VARIABLES.some(({ name }) => name !== 'LASTSCRAPE_FRONT' && env[name] !== undefined);
 }
 
 /** Prints what a run would do, or what is wrong. @returns the exit code */

@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { VERSION } from '../src/base/version.ts';
-import { listVariables } from '../src/config/config.ts';
+import { VARIABLES } from '../src/config/variables.ts';
 import { MESSAGES } from '../src/decide/messages.ts';
 import { EXIT } from '../src/decide/quit/exit-codes.ts';
-import { KINDS } from '../src/main.ts';
 import { FIGURE_PAGES, readRecorded } from './bench/draw-figures.ts';
 import { drawFigures, fillPage } from './bench/figures.ts';
 import { fillReference, shorten } from './tools/reference.ts';
@@ -44,7 +43,7 @@ test('the last lines of code that the README gives wait for lastscrape 20 s at m
 
 test('the README has ten variables, each with the default of the code', () => {
   const rows = [...readme.matchAll(/^\| `(LASTSCRAPE_\w+)` \| `([^`]*)` \|/gm)].map(([, name, value]) => [name, value]);
-  const variables = listVariables(KINDS).map(({ name, default: value }) => [name, value]);
+  const variables = VARIABLES.map(({ name, default: value }) => [name, value]);
   assert.equal(rows.length, 10);
   for (const row of rows)
     assert.ok(

@@ -26,6 +26,9 @@ export function orNull<Value>(read: () => Value): Value | null {
 /** A host of loopback, as in a URL or without its brackets. */
 export const LOOPBACK = /^(localhost|127\..*|\[?::1\]?)$/;
 
+/** The name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
+export const CONTAINER_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
 const PORT_MAX = 65_535;
 
 /** Whether the digits are a port from 1 to 65535. */

@@ -1,17 +1,16 @@
 // What `--help` prints. Pure.
 
 import { wrap } from '../base/text.ts';
-import { type Kinds, listVariables } from '../config/config.ts';
+import type { Kinds } from '../config/config.ts';
+import { VARIABLES } from '../config/variables.ts';
 import { type LogEntry, MESSAGES } from '../decide/messages.ts';
 
 /** Formats all of `--help`: every variable with its default, the kinds, the exit codes. */
 export function formatHelp({ conditions, targets }: Kinds): string {
-  const variables = listVariables({ conditions }).flatMap(
-    ({ name, default: value, defaultOtherwise: otherwise, meaning }) => [
-      `  ${name}=${value}${otherwise === undefined ? '' : ` (${removeBackticks(otherwise)})`}`,
-      ...wrap(removeBackticks(meaning), ' '.repeat(6), ' '.repeat(8)),
-    ],
-  );
+  const variables = VARIABLES.flatMap(({ name, default: value, defaultOtherwise: otherwise, meaning }) => [
+    `  ${name}=${value}${otherwise === undefined ? '' : ` (${removeBackticks(otherwise)})`}`,
+    ...wrap(removeBackticks(meaning), ' '.repeat(6), ' '.repeat(8)),
+  ]);
   const kinds = (rows: readonly { readonly usage: string; readonly meaning: string }[]) =>
     rows.flatMap(({ usage, meaning }) => wrap(removeBackticks(meaning), `  ${usage.padEnd(18)}  `, '    '));
   return [

@@ -9,10 +9,18 @@ import type { ConditionContext, ConditionKind } from '../observe/condition-kind.
 import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
-import { parseCondition, parseTarget, type ReadResult, readListOrNone, SHOWN_MAX_LENGTH } from './entries.ts';
+import { parseCondition, parseTarget, type ReadResult, SHOWN_MAX_LENGTH } from './entries.ts';
 import { EXPORTER_URI, readExporterVariables } from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
-import { type ReadSettings, ROWS, type Row, type Settings, TERMINATION_LOG, type Variable } from './variables.ts';
+import {
+  type ReadSettings,
+  ROWS,
+  type Row,
+  type Settings,
+  TERMINATION_LOG,
+  VARIABLES,
+  type Variable,
+} from './variables.ts';
 
 export type Config = Settings & {
   /** Whether anything needs what the exporter shows: a metric, a threshold, a hold, a front or a push. */
@@ -48,14 +56,6 @@ export type ReportSettings = Pick<Config, 'isExitZero' | 'terminationLog'>;
 const IGNORED =
   /^LASTSCRAPE(_SNAPSHOT_URL|(_.+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$/;
 
-/** Every variable in the order of `--help`; those of kinds of conditions follow DONE_WHEN. */
-export function listVariables({ conditions }: Pick<Kinds, 'conditions'>): readonly Variable[] {
-  const ownVariables = conditions.flatMap(({ variable }) => variable ?? []);
-  return Object.values(ROWS).flatMap((row): readonly Variable[] =>
-    row.name === 'LASTSCRAPE_DONE_WHEN' ? [row, ...ownVariables] : [row],
-  );
-}
-
 /** Reads what can be read; an empty or blank value means that a variable is not set. */
 function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
   const unreadable: string[] = [];
@@ -70,27 +70,21 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
     return undefined;
   }
 
-  const known = listVariables(kinds).map(({ name }) => name);
+  const known = VARIABLES.map(({ name }) => name);
   for (const { name, meant } of findUnknownNames(env, known)) {
     const advice = meant.length === 0 ? 'see lastscrape --help' : `did you mean ${joinNames(meant, 'or')}?`;
     addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`);
   }
   const { pid, pod } = program;
-  const readKinds = kinds.conditions.map((kind) => {
-    const { variable } = kind;
-    const names =
-      variable === undefined
-        ? []
-        : (take(variable, readListOrNone(readText(env, variable).text, variable.parseName)) ?? []);
-    return { kind, context: { pid, pod, names } };
-  });
+  const sidecars = ROWS.sidecars.read(readText(env, ROWS.sidecars).text);
+  const shared = { pid, pod, sidecars: 'value' in sidecars ? sidecars.value : [] };
   const limits: Record<string, unknown> = {};
   const fields: Record<string, unknown> = { limits };
   // Each row sets its own field.
   const settings = fields as ReadSettings;
   const context = {
     above: settings,
-    parseCondition: (entry: string) => parseCondition(entry, readKinds),
+    parseCondition: (entry: string) => parseCondition(entry, kinds.conditions, shared),
     parseTarget: (entry: string) => {
       const metricsUrl = settings.metricsUrl ?? new URL('http://localhost');
       return parseTarget(entry, kinds.targets, { ...program, env, metricsUrl });
@@ -100,12 +94,6 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
   for (const [field, row] of Object.entries<Row>(ROWS)) {
     const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
     (row.isLimit === true ? limits : fields)[field] = take(row, row.read(text, { ...context, isSet }));
-  }
-  for (const { kind, context } of readKinds) {
-    if (kind.variable === undefined || context.names.length === 0 || settings.conditions === undefined) continue;
-    const { name, usedBy } = kind.variable;
-    if (settings.conditions.some(({ text }) => text === usedBy)) continue;
-    addProblem(name, `Cannot use ${name}: only ${usedBy} uses it; add that to LASTSCRAPE_DONE_WHEN, or unset ${name}`);
   }
   for (const { name, problem } of exporter.problems) {
     const isUsed = name === EXPORTER_URI || isLocustPage(settings.metricsUrl);
@@ -197,9 +185,8 @@ export function findSignalEntry(
   { pid, pod }: OwnProcess,
 ): string | null {
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
-  const readKinds = plainKinds.map((kind) => ({ kind, context: { pid, pod, names: [] } }));
   const isSignal = (entry: string) => {
-    const parsed = parseCondition(entry, readKinds);
+    const parsed = parseCondition(entry, plainKinds, { pid, pod, sidecars: [] });
     return 'value' in parsed && parsed.value.isSignal === true;
   };
   const name = 'LASTSCRAPE_DONE_WHEN';

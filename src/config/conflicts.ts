@@ -9,6 +9,7 @@ type Check = readonly [name: Variable['name'], isBroken: unknown, problem: strin
 
 const NEEDS_FRONT = 'it needs a front; set LASTSCRAPE_FRONT as well, such as "9469", or change this';
 const NEEDS_PAGE = "only Locust's page uses it; set LASTSCRAPE_METRICS_URL to locust+http://HOST:PORT, or unset this";
+const NEEDS_ALL = 'only container:* uses it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS';
 const NEEDS_PUSH = 'it needs LASTSCRAPE_PUSH; set that as well, or change this';
 const NEEDS_WEBHOOK = 'it needs LASTSCRAPE_WEBHOOK; set that as well, or unset this';
 
@@ -20,9 +21,20 @@ export function listConflicts(settings: ReadSettings): readonly Problem[] {
 }
 
 function checkSource(settings: ReadSettings): Check[] {
-  const { metricsUrl: url, metricsHeadersFile, front, hooksPath, limits, conditions, tombstonePath } = settings;
+  const {
+    metricsUrl: url,
+    metricsHeadersFile,
+    front,
+    hooksPath,
+    limits,
+    conditions,
+    sidecars = [],
+    tombstonePath,
+  } = settings;
+  const hasAll = conditions?.some(({ text }) => text === 'container:*');
   const isServed = front && url && Number(url.port || 80) === front.port;
   return [
+    ['LASTSCRAPE_SIDECARS', hasAll === false && sidecars.length > 0, NEEDS_ALL],
     ['LASTSCRAPE_METRICS_URL', url && url.protocol !== 'http:' && front === null, NEEDS_FRONT],
     ['LASTSCRAPE_METRICS_HEADERS_FILE', url && !isLocustPage(url) && metricsHeadersFile, NEEDS_PAGE],
     ['LASTSCRAPE_HOOKS', hooksPath && front === null, NEEDS_FRONT],

@@ -76,22 +76,22 @@ export function readListOrNone<Value>(
   return text === 'none' ? { value: [] } : readList(text, parse, hide);
 }
 
-/** Reads an entry of DONE_WHEN as the kind it names, in the context of that kind. */
+/** Reads an entry of DONE_WHEN as the kind it names. */
 export function parseCondition(
   entry: string,
-  readKinds: readonly { readonly kind: ConditionKind; readonly context: ConditionContext }[],
+  kinds: readonly ConditionKind[],
+  context: ConditionContext,
 ): ParseResult<Condition> {
   const colonAt = entry.indexOf(':');
   const hasArgument = colonAt >= 0;
   const name = hasArgument ? entry.slice(0, colonAt) : entry;
-  const found = readKinds.find(({ kind }) => kind.name === name && (kind.takesArgument ?? true) === hasArgument);
+  const found = kinds.find((kind) => kind.name === name && (kind.takesArgument ?? true) === hasArgument);
   if (found === undefined) {
-    const kinds = readKinds.map(({ kind }) => kind);
     const usages = joinQuoted(kinds.map(({ usage }) => usage));
     return { problem: `${usages}${didYouMean(suggestCondition(entry, kinds))}` };
   }
-  const parsed = found.kind.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', found.context);
-  return 'value' in parsed ? parsed : { problem: `${found.kind.usage} with ${parsed.problem}` };
+  const parsed = found.read(hasArgument ? entry.slice(colonAt + 1).trim() : '', context);
+  return 'value' in parsed ? parsed : { problem: `${found.usage} with ${parsed.problem}` };
 }
 
 /** Reads an entry of QUIT as the first kind that takes it. */

@@ -1,7 +1,7 @@
 // How the text of a variable becomes a value, and back: durations, counts, URLs, addresses, paths. Pure.
 // A problem completes the sentence "must be …"; a value is never repaired.
 
-import { isPortNumber, LOOPBACK, orNull, type ParseResult } from '../base/parse.ts';
+import { CONTAINER_NAME, isPortNumber, LOOPBACK, orNull, type ParseResult } from '../base/parse.ts';
 import { joinQuoted } from '../base/text.ts';
 
 const DURATION_MAX_MS = 365 * 24 * 3_600_000;
@@ -153,6 +153,11 @@ export function parseHandOver(text: string): ParseResult<HandOverTarget> {
     return { value: { kind: 'keeper', url } };
   const example = 'http://lastscrape-keeper.monitoring.svc:9470';
   return { problem: `"none", "push", or the http: URL of a keeper without a path, such as "${example}"` };
+}
+
+/** Reads the name of a container. */
+export function parseContainerName(text: string): ParseResult<string> {
+  return CONTAINER_NAME.test(text) ? { value: text } : { problem: 'the name of a container such as "istio-proxy"' };
 }
 
 /** Reads the name of a container, and of one of its ports. */

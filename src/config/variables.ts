@@ -12,6 +12,7 @@ import {
   isLocustPage,
   parseBoolean,
   parseChoice,
+  parseContainerName,
   parseDuration,
   parseFilePath,
   parseFrontAddress,
@@ -102,7 +103,7 @@ function filePath(name: Variable['name'], example: string, meaning: string) {
 const HOOKS_MUST =
   '"none" or an absolute path such as "/lastscrape-hooks" (the annotation lastscrape.dev/hook must be "python")';
 
-/** Every variable but those of a kind of condition, by its field of `Config` or `Config['limits']`. */
+/** Every variable, by its field of `Config` or `Config['limits']`. */
 export const ROWS = {
   metricsUrl: {
     name: 'LASTSCRAPE_METRICS_URL',
@@ -135,6 +136,12 @@ export const ROWS = {
       isLocustPage(metricsUrl) ? `metric:${namespace}_up,port:5557` : null,
     meaning: 'main is done when all of these hold',
     read: (text: string, { parseCondition }: ReadContext) => readList(text, parseCondition),
+  },
+  sidecars: {
+    name: 'LASTSCRAPE_SIDECARS',
+    default: 'none',
+    meaning: 'containers that `container:*` does not wait for',
+    read: (text: string) => readListOrNone(text, parseContainerName),
   },
   scrapesWantedCount: {
     name: 'LASTSCRAPE_SCRAPES',
@@ -293,6 +300,9 @@ export const ROWS = {
     read: readValue((text) => parseChoice(text, ['debug', 'info', 'warn', 'error'])),
   },
 } as const satisfies Readonly<Record<string, Row>>;
+
+/** Every variable, in the order of `--help`. */
+export const VARIABLES: readonly Variable[] = Object.values(ROWS);
 
 type Rows = typeof ROWS;
 type LimitField = { [Field in keyof Rows]: Rows[Field] extends { readonly isLimit: true } ? Field : never }[keyof Rows];

@@ -27,20 +27,8 @@ export type ConditionContext = {
   readonly pid: number;
   /** Opens the reader of this pod, the same one each time; its maker closes it. */
   readonly pod: { readonly open: () => Promise<PodReader> };
-  /** What the kind's own variable lists; empty where it has none. */
-  readonly names: readonly string[];
-};
-
-/** A variable that only one kind of condition reads: a list of names, or `none`. */
-export type KindVariable = {
-  readonly name: `LASTSCRAPE_${string}`;
-  readonly default: 'none';
-  /** For `--help` and docs/reference.md. */
-  readonly meaning: string;
-  /** The one entry of DONE_WHEN that reads it; setting it without that entry is a problem. */
-  readonly usedBy: string;
-  /** Reads one name; a problem says what it must be. */
-  readonly parseName: (text: string) => ParseResult<string>;
+  /** What LASTSCRAPE_SIDECARS lists. */
+  readonly sidecars: readonly string[];
 };
 
 /** One entry of DONE_WHEN. */
@@ -78,8 +66,6 @@ export type ConditionKind = {
   readonly takesArgument?: boolean;
   /** Misspellings of a kind without an argument, for advice. */
   readonly otherNames?: readonly string[];
-  /** Its own variable, a row in the table of variables. */
-  readonly variable?: KindVariable;
   /** Reads the argument; a problem says what it must be. */
   readonly read: (argument: string, context: ConditionContext) => ParseResult<Condition>;
 };

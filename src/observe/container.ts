@@ -2,14 +2,12 @@
 // will not be restarted, which proves that it was alive. Not yet started proves nothing. All conditions share
 // one reader of this pod: its code, and TLS with it, is imported at the first use.
 
-import type { Environment } from '../base/parse.ts';
+import { CONTAINER_NAME, type Environment } from '../base/parse.ts';
 import type { ConditionObservation } from '../decide/model.ts';
 import type { PodEnvironment, PodReader } from '../pod/pod-reader.ts';
 import type { OwnContainer, Pod, PodContainer } from '../pod/pod-status.ts';
 import type { Condition, ConditionContext, ConditionKind } from './condition-kind.ts';
 
-/** A name of a container (documentation, "Object Names and IDs": RFC 1123 label). */
-const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** The name of lastscrape's container if the mounts do not show it. */
 const OWN_NAME = 'lastscrape';
 /** Containers that injectors add (documentation of Istio, Linkerd, Consul, Dapr, Vault): may be missing. */
@@ -20,16 +18,8 @@ export const containerKind: ConditionKind = {
   usage: 'container:NAME',
   meaning:
     "this pod's status says that the container ended and will not be restarted; `*` is every regular one but lastscrape and `LASTSCRAPE_SIDECARS`",
-  variable: {
-    name: 'LASTSCRAPE_SIDECARS',
-    default: 'none',
-    meaning: 'containers that `container:*` does not wait for',
-    usedBy: 'container:*',
-    parseName: (text) =>
-      NAME.test(text) ? { value: text } : { problem: 'the name of a container such as "istio-proxy"' },
-  },
   read(argument, context) {
-    if (argument !== '*' && !NAME.test(argument)) {
+    if (argument !== '*' && !CONTAINER_NAME.test(argument)) {
       return { problem: 'the name of a container such as "load", or "*"' };
     }
     return { value: watchContainers(argument, context) };
@@ -56,7 +46,7 @@ export function openPodSource(env: Environment, environment?: PodEnvironment): P
   };
 }
 
-function watchContainers(argument: string, { pod, names: sidecars }: ConditionContext): Condition {
+function watchContainers(argument: string, { pod, sidecars }: ConditionContext): Condition {
   let seenNumber = 0;
   let doneSinceMs: number | null = null;
   const select = (seen: Pod, own: OwnContainer | null) => selectContainers(seen, argument, sidecars, own);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatHelp } from '../../src/check/help.ts';
-import { listVariables } from '../../src/config/config.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
 
@@ -20,7 +20,7 @@ function readBlock(start: string): string[] {
 }
 
 test('formatHelp() has every variable with its default, in the order of the code, and what it means below it', () => {
-  const variables = listVariables(KINDS);
+  const variables = VARIABLES;
   const block = readBlock('Variables, ');
   const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
   assert.deepEqual(

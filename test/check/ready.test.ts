@@ -11,8 +11,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
 import type { Environment } from '../../src/base/parse.ts';
 import { findFrontProblem } from '../../src/check/ready.ts';
-import { listVariables } from '../../src/config/config.ts';
-import { KINDS, main } from '../../src/main.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
+import { main } from '../../src/main.ts';
 import { makeFolder } from '../support/folder.ts';
 import { openHost } from '../support/host.ts';
 import { findFreePort } from '../support/listen.ts';
@@ -91,7 +91,7 @@ const CONDITIONS = [
   ...['port:8000x', 'container:report', 'process:'],
 ];
 
-for (const { name } of listVariables(KINDS)) {
+for (const { name } of VARIABLES) {
   test(`${name} with a wrong value: main starts`, async () => {
     const given = await readGivenVariables();
     const fronts = name === 'LASTSCRAPE_METRICS_URL' ? [`http://${given['LASTSCRAPE_FRONT']}/metrics`] : [];

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Environment } from '../../src/base/parse.ts';
-import { buildPolicy, type Config, listVariables, readConfig, readFallbackConfig } from '../../src/config/config.ts';
+import { buildPolicy, type Config, readConfig, readFallbackConfig } from '../../src/config/config.ts';
 import { formatDuration } from '../../src/config/values.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { KINDS } from '../../src/main.ts';
-import type { ConditionContext, ConditionKind, KindVariable } from '../../src/observe/condition-kind.ts';
 import { DEFAULT_LIMITS } from '../decide/phases.ts';
-import { CONTEXT } from '../observe/condition-context.ts';
 import { PROGRAM, readProblems, readValid } from './read-config.ts';
 import { COMMAS, HTTP_URL, KEEPER_URL, MESSAGE, PERCENT, QUIT_URL, TOMBSTONE, WRONG } from './wrong-values.ts';
 
-const VARIABLES = listVariables(KINDS);
 test('readConfig() has the defaults of the design where nothing is set', () => {
   const config = readValid({});
   assert.equal(config.metricsUrl.href, 'http://localhost:9646/metrics');
@@ -228,33 +226,10 @@ test('readConfig() takes the path of a tombstone, and writes none by default', (
   assert.ok(!('tombstonePath' in buildPolicy(readValid({}))));
 });
 
-test('readConfig() gives the conditions of a kind one context, with what the variable of that kind lists', () => {
-  const contexts: ConditionContext[] = [];
-  const kind = (name: string, more: Pick<ConditionKind, 'variable'> = {}): ConditionKind => ({
-    name,
-    usage: `${name}:NAME`,
-    meaning: '',
-    ...more,
-    read(_, context) {
-      contexts.push(context);
-      return { problem: 'a test' };
-    },
-  });
-  const own = { name: 'LASTSCRAPE_SKIPPED', default: 'none', meaning: '', usedBy: 'one:*' } as const;
-  const variable: KindVariable = { ...own, parseName: (text) => ({ value: text }) };
-  const kinds = { conditions: [kind('one', { variable }), kind('two')], targets: [] };
-  readConfig({ LASTSCRAPE_DONE_WHEN: 'one:a,one:b,two:c', LASTSCRAPE_SKIPPED: ' istio-proxy, b-1 ' }, kinds, PROGRAM);
-  const [first, second, other] = contexts.splice(0);
-  assert.deepEqual(first, { pid: 1, pod: CONTEXT.pod, names: ['istio-proxy', 'b-1'] });
-  assert.equal(first, second, 'they share what they open');
-  assert.deepEqual(other?.names, []);
-  readConfig({ LASTSCRAPE_DONE_WHEN: 'one:a' }, kinds, PROGRAM);
-  assert.deepEqual(contexts[0]?.names, []);
-  const names = listVariables(kinds).map(({ name }) => name.replace('LASTSCRAPE_', ''));
-  assert.match(names.join(), /,FRONT,DONE_WHEN,SKIPPED,SCRAPES,/);
-});
-
 test('readConfig() takes names of containers for sidecars only', () => {
+  const seesAll = (sidecars: string) =>
+    readValid({ LASTSCRAPE_SIDECARS: sidecars, LASTSCRAPE_DONE_WHEN: 'container:*' }).conditions[0]?.waitsForAll;
+  assert.deepEqual([seesAll(''), seesAll(' istio-proxy, b-1 ')], [true, false]);
   assert.deepEqual(readProblems({ LASTSCRAPE_SIDECARS: 'istio-proxy' }), [
     'Cannot use LASTSCRAPE_SIDECARS: only container:* uses it; add that to LASTSCRAPE_DONE_WHEN, or unset LASTSCRAPE_SIDECARS',
   ]);

@@ -6,7 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { listVariables, readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { KINDS } from '../../src/main.ts';
 import { PRESETS } from '../../src/quit/programs.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
@@ -117,7 +118,7 @@ describe('deploy/migrate.md', () => {
   });
 
   test('names variables, presets and conditions that exist', () => {
-    const variables: readonly string[] = listVariables(KINDS).map(({ name }) => name);
+    const variables: readonly string[] = VARIABLES.map(({ name }) => name);
     for (const [name] of page.matchAll(/LASTSCRAPE_[A-Z_]+/g)) assert.ok(variables.includes(name), name);
     const conditions = KINDS.conditions.map(({ name }) => `${name}:`);
     const known = [...conditions, 'signal:'];

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
-import { listVariables, readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { KINDS } from '../../src/main.ts';
 import { CONTEXT } from '../observe/condition-context.ts';
 import {
@@ -42,9 +43,9 @@ function readCode(file: string): string {
  * must not fail a test), TERMINATION_LOG (the kubelet's path), HOOKS and files (an annotation mounts none), and
  * what needs the keeper's volumes in the pod.
  */
-const ANNOTATED = listVariables(KINDS)
-  .map(({ name }) => name)
-  .filter((name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|HAND_OVER.*|.*_FILE)$/.test(name));
+const ANNOTATED = VARIABLES.map(({ name }) => name).filter(
+  (name) => !/^LASTSCRAPE_(EXIT_ZERO|TERMINATION_LOG|HOOKS|HAND_OVER.*|.*_FILE)$/.test(name),
+);
 
 function nameAnnotation(variable: string): string {
   return `lastscrape.dev/${variable.replace('LASTSCRAPE_', '').toLowerCase().replaceAll('_', '-')}`;

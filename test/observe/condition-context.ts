@@ -5,7 +5,7 @@ import { openPodSource } from '../../src/observe/container.ts';
 import { NOT_READ } from '../../src/observe/exporter.ts';
 
 /** Of a lastscrape outside of any pod. */
-export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}), names: [] };
+export const CONTEXT: ConditionContext = { pid: 1, pod: openPodSource({}), sidecars: [] };
 
 /** An observation that nothing ends, without an exporter. */
 export const UNDISTURBED: ObserveContext = { exporter: NOT_READ, signal: new AbortController().signal };

@@ -121,7 +121,7 @@ async function watch(entries: readonly string[], answer: ApiAnswerer, sidecars: 
   const { environment, advance } = makePodEnvironment(server.accountFolder);
   const pod = openPodSource(server.env, environment);
   const conditions = entries.map((entry) => {
-    const parsed = containerKind.read(entry, { pid: 1, pod, names: sidecars });
+    const parsed = containerKind.read(entry, { pid: 1, pod, sidecars });
     assert.ok('value' in parsed, entry);
     return parsed.value;
   });

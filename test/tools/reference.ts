@@ -2,8 +2,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listVariables } from '../../src/config/config.ts';
 import { KEEP_VARIABLES } from '../../src/config/keep-variables.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { MESSAGES, type MessageId } from '../../src/decide/messages.ts';
 import { EXIT } from '../../src/decide/quit/exit-codes.ts';
 import { KINDS } from '../../src/main.ts';
@@ -32,7 +32,7 @@ function writeItem(text: string): string {
 export function writeParts(): Readonly<Record<string, readonly string[]>> {
   const presets: readonly string[] = PRESETS.map(({ name }) => name);
   return {
-    variables: listVariables(KINDS).map(({ name, default: value, defaultOtherwise, meaning }) => {
+    variables: VARIABLES.map(({ name, default: value, defaultOtherwise, meaning }) => {
       const otherwise = defaultOtherwise === undefined ? '' : ` (${defaultOtherwise})`;
       return `**\`${name}\`**, default \`${value}\`${otherwise}: ${meaning}`;
     }),

@@ -4,8 +4,8 @@
 import { toObjects, toText } from '../../base/json.ts';
 import { readVariable } from '../../base/parse.ts';
 import { joinNames } from '../../base/text.ts';
-import { listVariables } from '../../config/config.ts';
 import { formatDuration } from '../../config/values.ts';
+import { VARIABLES } from '../../config/variables.ts';
 import { hasHold, toPodGraceSeconds } from '../../decide/model.ts';
 import { type ContainerFacts, isKnown, type LastscrapeFacts, showSetting, sinceStart } from '../container.ts';
 import type { Change, Find, Found, Reasons, Since } from '../finding.ts';
@@ -264,7 +264,7 @@ function explainHostname({ env }: LastscrapeFacts, { spec, name }: PodFacts): re
 function correct(lastscrape: LastscrapeFacts, pod: PodFacts): Remedy {
   const { container, unreadable } = lastscrape;
   const [name] = unreadable;
-  const variable = listVariables({ conditions: [] }).find((each) => each.name === name);
+  const variable = VARIABLES.find((each) => each.name === name);
   if (variable !== undefined) {
     const patch = setVariable(container, variable.name, variable.default);
     return { change: changePod(pod, `Correct ${variable.name}, here back at its default,`, patch) };

@@ -215,7 +215,7 @@ function readKind({ read }: ConditionKind, argument: string): Condition {
   const result = read(argument, {
     pid: 1,
     pod: { open: () => Promise.reject(new Error('Bug: there is no pod')) },
-    names: [],
+    sidecars: [],
   });
   if ('problem' in result) throw new Error(result.problem);
   return result.value;
