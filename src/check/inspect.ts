@@ -2,7 +2,7 @@
 // It asks no target to quit, and writes nothing. Imported only for `--check`.
 
 import { join } from 'node:path';
-import { type Environment, readVariable } from '../base/parse.ts';
+import type { Environment } from '../base/parse.ts';
 import { redactHref } from '../base/text.ts';
 import { type Config, nameHandOver } from '../config/config.ts';
 import { isLocustPage, isPushUrl, readPushAddress } from '../config/values.ts';
@@ -88,8 +88,7 @@ export async function inspect(config: Config, surroundings: Surroundings, signal
     else if (isPod) unwritable.push(problem);
     else add(path, describeOutside(need));
   }
-  const isSet = (name: string) => readVariable(surroundings.env, name) !== '';
-  const odd = listOddSettings({ config, isPod, isSet, exporter: isPod ? (exporter?.observation ?? null) : null });
+  const odd = listOddSettings({ config, isPod, exporter: isPod ? (exporter?.observation ?? null) : null });
   // With `kubectl exec` one of them may be what this very container runs.
   const pids = isPod ? await surroundings.findOthers() : [];
   const others = `lastscrape runs as PID ${pids.join(', ')}: two in one pod count each other's polls as scrapes`;
@@ -166,7 +165,7 @@ function describeExporter(config: Config, exporter: ExporterReading | null, isPo
   }
   if (config.front !== null) return 'answers, and can be served';
   const { scrapes } = observation;
-  return `HTTP 200, ${scrapes === null ? 'no scrape counter of promhttp' : `scrape counter at ${scrapes.finishedCount}`}`;
+  return `HTTP 200, ${scrapes === null ? 'no scrape counter of promhttp: a hold would last for the whole LASTSCRAPE_TTL' : `scrape counter at ${scrapes.finishedCount}`}`;
 }
 
 async function describeCondition(

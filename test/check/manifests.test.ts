@@ -15,13 +15,10 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 /** What may be warned of, by the file: with a reason why it is right, or cannot be known there. */
 const EXPECTED: Readonly<Record<string, readonly [ids: readonly string[], because: string]>> = {
-  'deploy/job/front/job-patch.yaml': [['frontByDefault'], 'the annotation of the Job names its page'],
-  'deploy/job/front/cron-job-patch.yaml': [['frontByDefault'], 'the annotation of the Job names its page'],
-  'fixtures/injected/jobs/not-last.yaml': [['holdByDefault', 'ttlAboveGrace'], 'a pod by hand, with one variable'],
+  'fixtures/injected/jobs/not-last.yaml': [['ttlAboveGrace'], 'a pod by hand, with one variable'],
   'fixtures/injected/jobs/wrong-hook.yaml': [['misconfigured'], 'that is what it shows'],
   'fixtures/injected/jobs/wrong-ttl.yaml': [['misconfigured'], 'that is what it shows'],
   'docs/keeper.md': [['misconfigured'], 'a part: what is added to a front'],
-  'docs/reference.md': [['holdByDefault'], 'a part: one variable, to show the command'],
 };
 
 type Fields = { readonly [field: string]: unknown };
@@ -86,8 +83,7 @@ function readCommands(block: string): Record<string, string>[] {
 function listIds({ env }: Found, isPod: boolean): readonly string[] {
   const read = readConfig(env, KINDS, { pid: 1, kill: () => {}, pod: CONTEXT.pod });
   if ('problems' in read) return ['misconfigured'];
-  const isSet = (name: string) => (env[name] ?? '') !== '';
-  const odd = listOddSettings({ config: read.config, isPod, isSet, exporter: null });
+  const odd = listOddSettings({ config: read.config, isPod, exporter: null });
   return [...odd.map(({ id }) => id), ...listWarnings(read.config).map(({ id }) => id)];
 }
 
