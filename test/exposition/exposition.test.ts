@@ -24,13 +24,6 @@ function* splitBytes(body: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at++) yield body.subarray(at, at + 1);
 }
 
-function readUp(text: string): number | string {
-  const whole = readText(text);
-  assert.deepEqual(readPieces(splitBytes(Buffer.from(text))), whole, 'in one-byte chunks');
-  const reading = whole.metrics.get('locust_up');
-  return reading?.kind === 'value' ? reading.value : (reading?.why ?? 'not asked for');
-}
-
 /** The columns of the table: up, users, requests, failures, finished scrapes; `-` is unknown. */
 function formatRow({ metrics, users, requests, failures, scrapes }: Exposition): string {
   const up = metrics.get('locust_up');
@@ -223,156 +216,6 @@ test('openExposition() reads each name of 13-odd-names as Prometheus does', () =
   assert.deepEqual([...names].sort(), [...stored].sort());
 });
 
-const UP_LINES: readonly (readonly [line: string, read: number | string])[] = [
-  ['locust_up 0', 0],
-  ['locust_up 1', 1],
-  ['locust_up 1e3', 1000],
-  ['locust_up{} 0', 0],
-  ['locust_up  \t 0 \t', 0],
-  [' locust_up 0', 0],
-  ['\t locust_up 1', 1],
-  ['locust_up 0\r', 0],
-  ['', 'not in the exposition'],
-  ['# locust_up 0', 'not in the exposition'],
-  ['# HELP locust_up\nlocust_up 0', 0],
-  ['# HELP locust_up ', 'not in the exposition'],
-  ['locust_updated 0', 'not in the exposition'],
-  ['locust_up_ 0', 'not in the exposition'],
-  ['locust_up:sum 0', 'not in the exposition'],
-  ['locust_up2 0', 'not in the exposition'],
-  ['Locust_up 0', 'not in the exposition'],
-  ['xlocust_up 0', 'not in the exposition'],
-  ['\u{feff}locust_up 0', 'not in the exposition'],
-  ['locust_up', 'unreadable'],
-  ['locust_up zero', 'unreadable'],
-  ['locust_up 0 # {trace_id="x"} 0', 'unreadable'],
-  ...['+Inf', 'NaN'].map((value) => [`locust_up ${value}`, 'no finite number'] as const),
-  ['{"locust_up"} 0', 0],
-  [' { "locust_up" , } 0', 0],
-  ['{"locust_up",a="b"} 0', 'it has labels'],
-  ['{"locust_up.x"} 0', 'not in the exposition'],
-  ['{locust_up} 0', 'not in the exposition'],
-  ['locust_up{a="b"} 0', 'it has labels'],
-  ['locust_up 0\nlocust_up 0', 'there more than once'],
-  ['locust_up 0\nlocust_up', 'there more than once'],
-  ['locust_up{a="b"} 1\nlocust_up 0', 'there more than once'],
-  ['locust_up 0\nlocust_up 1\n locust_up 1', 'there more than once'],
-  // What only resembles it: behind raw control characters, in a label value, in a HELP text.
-  ['x{name="a\rlocust_up 0"} 1', 'not in the exposition'],
-  ['x{name="a\u2028locust_up 0"} 1', 'not in the exposition'],
-  ['x{name="a\u0085locust_up 0\u000blocust_up 0"} 1', 'not in the exposition'],
-  ['x{name="a\\nlocust_up 0\\n"} 1', 'not in the exposition'],
-  ['x{name="\\"} 1\\nlocust_up 0\\n#"} 1', 'not in the exposition'],
-  ['# HELP x locust_up 0', 'not in the exposition'],
-  ['# HELP x a\rlocust_up 0', 'not in the exposition'],
-  ['x{name="locust_up 0"} 1\nlocust_up 1', 1],
-];
-
-for (const [line, expected] of UP_LINES) {
-  test(`openExposition() reads ${JSON.stringify(line)} as ${JSON.stringify(expected)}`, () => {
-    assert.equal(readUp(`go_goroutines 9\n${line}\ngo_threads 5\n`), expected, 'between other lines');
-    assert.equal(readUp(`${line}\n`), expected, 'alone');
-    assert.equal(readUp(line), expected, 'without a final line feed');
-    assert.equal(readUp(`go_goroutines 9\n${line}`), expected, 'last, without a final line feed');
-  });
-}
-
-test('openExposition() reads CRLF line ends', () => {
-  const body = readRecordedBody('exporter-0.5.0-locust-2.47.0/07-stopped.11.txt');
-  assert.deepEqual(readText(body.toString().replaceAll('\n', '\r\n')), readPieces([body]));
-});
-
-const NO_EXPOSITIONS: Readonly<Record<string, Uint8Array>> = {
-  'an empty body': Buffer.alloc(0),
-  'a page of HTML': readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt'),
-  'line feeds only': Buffer.from('\n\n\n'),
-  'NUL bytes': Buffer.alloc(5_000),
-  'every byte': Buffer.from(Array.from({ length: 65_536 }, (_, at) => (at * 7 + (at >> 8)) % 256)),
-  'invalid UTF-8': Buffer.from([0xc3, 0x28, 0x0a, 0xff, 0xfe, 0x0a, 0xed, 0xa0, 0x80, 0xf0, 0x9f]),
-};
-
-for (const [name, body] of Object.entries(NO_EXPOSITIONS)) {
-  test(`openExposition() knows nothing from ${name}`, () => {
-    const whole = readPieces([body]);
-    assert.deepEqual([formatRow(whole), whole.hasRequests], ['- - - - -', false]);
-    assert.deepEqual(readPieces(splitBytes(body)), whole);
-  });
-}
-
-test('openExposition() reads its lines next to invalid UTF-8 and NUL bytes', () => {
-  const odd = Buffer.concat([
-    Buffer.from('locust_up 1\nlocust_requests_x{method="",name="'),
-    Buffer.from([0xff, 0xc3, 0x00, 0xed, 0xa0]),
-    Buffer.from('"} 1\n'),
-    Buffer.from([0xf0, 0x9f, 0x0a]),
-    Buffer.from('locust_users 4\n'),
-  ]);
-  const whole = readPieces([odd]);
-  assert.deepEqual([formatRow(whole), whole.hasRequests], ['1 4 - - -', true]);
-  assert.deepEqual(readPieces(splitBytes(odd)), whole);
-});
-
-test('openExposition() skips what it cannot read, at no cost for the other lines', () => {
-  const long = 'x'.repeat(LINE_MAX_BYTES);
-  const text =
-    'locust_users many\nlocust_users{a="b"} 5\nlocust_users -1\nlocust_users NaN\nlocust_users 7\nlocust_users 8\n' +
-    `locust_requests_num_requests{method="",name="Aggregated"} \n` +
-    `locust_requests_num_requests{method="",name="Aggregated",long="${long}"} 1\n` +
-    'locust_requests_num_requests{method="",name="Aggregated"} 12\n' +
-    'locust_requests_num_requests{method="",name="Aggregated2"} 13\nlocust_up 1\n';
-  const read = readText(text);
-  assert.equal(formatRow(read), '1 7 12 - -');
-});
-
-test('openExposition() wants code 200, counter and gauge both', () => {
-  const counter = 'promhttp_metric_handler_requests_total';
-  const gauge = 'promhttp_metric_handler_requests_in_flight';
-  const table: readonly (readonly [text: string, scrapes: string | null])[] = [
-    [`${counter}{code="200"} 5\n${gauge} 2\n`, '5 2'],
-    [`${gauge} 2\n${counter}{code="500"} 7\n${counter}{code="200"} 5\n`, '5 2'],
-    [`${counter} { code = "200" , } 5\n${gauge} 2\n`, '5 2'],
-    [`${counter}{code="200"} 1e+06\n${gauge} 2\n`, '1000000 2'],
-    [`${counter}{code="200"} 5\n`, null],
-    [`${gauge} 2\n`, null],
-    [`${counter}{code="500"} 5\n${counter}{code="2000"} 5\n${counter} 5\n${gauge} 2\n`, null],
-    [`${counter}{code="20 0"} 5\n${gauge} 2\n`, null],
-    [`${counter}{co de="200"} 5\n${gauge} 2\n`, null],
-    [`${counter}{code="200",code="200"} 5\n${gauge} 2\n`, null],
-    [`${counter}{code="200",handler="a"} 7\n${counter}{code="200"} 5\n${gauge} 2\n`, '5 2'],
-    [`${counter}{code="200"} NaN\n${gauge} 2\n`, null],
-    [`${counter}{code="200"} 5\n${gauge}{a="b"} 2\n`, null],
-    [`${counter}{code="200"} 5\n${gauge} -1\n`, null],
-  ];
-  for (const [text, expected] of table) {
-    const { scrapes } = readText(text);
-    assert.equal(scrapes && `${scrapes.finishedCount} ${scrapes.inFlightCount}`, expected, text);
-  }
-});
-
-test('openExposition() reads the total row with its labels in either order, and no other row as total', () => {
-  const table: readonly (readonly [labels: string, requests: number | null])[] = [
-    ['{method="",name="Aggregated"}', 3],
-    ['{name="Aggregated",method=""}', 3],
-    ['{ name = "Aggregated" , method = "" }', 3],
-    ['{method="GET",name="Aggregated"}', null],
-    ['{method="",name="Aggregated "}', null],
-    ['{method="",name=" Aggregated"}', null],
-    ['{method=" ",name="Aggregated"}', null],
-    ['{method="",name="Aggregated\\n"}', null],
-    ['{name="Aggregated"}', null],
-    ['{method="",name="Aggregated",}', 3],
-    ['{method="",name="Aggregated",a="b"}', null],
-    ['{method="",name="Aggregated",__proto__="b"}', null],
-    ['{}', null],
-  ];
-  for (const [labels, requests] of table) {
-    const read = readText(`locust_requests_num_requests${labels} 3\n`);
-    assert.equal(read.requests, requests, labels);
-    const isRow = labels !== '{}' && labels !== '{name="Aggregated"}' && !labels.endsWith('="b"}');
-    assert.equal(read.hasRequests, isRow, labels);
-  }
-});
-
 test('openExposition() knows the page of another lastscrape', () => {
   assert.equal(readText('locust_up 0\nlastscrape_build_info{version="0.1.0"} 1\n').isFront, true);
   for (const text of [
@@ -384,28 +227,6 @@ test('openExposition() knows the page of another lastscrape', () => {
     'locust_requests_num_requests{method="GET",name="lastscrape_build_info{version="} 1\n',
   ]) {
     assert.equal(readText(text).isFront, false, text);
-  }
-});
-
-test("openExposition() takes no other program's rows of requests for Locust's", () => {
-  for (const row of [
-    'app_requests_total{code="200"} 5',
-    'app_requests_total{code="200",method="GET"} 5',
-    'app_requests_total{method="GET",code="200"} 5',
-    'app_requests_total{method="GET"} 5',
-    'app_requests_total{name="/"} 5',
-    'app_requests_total{method="GET",name="/",code="200"} 5',
-    'app_requests_total{method="GET",method="GET"} 5',
-    'app_requests_total 5',
-  ]) {
-    assert.equal(readText(`app_up 0\n${row}\n`, ['app_up']).hasRequests, false, row);
-  }
-  for (const row of [
-    '{method="GET",name="/"}',
-    '{name="a\\"b\\\\",method=""}',
-    '{ method = "" , name = "Aggregated" , }',
-  ]) {
-    assert.equal(readText(`app_up 0\napp_requests_num_requests${row} 5\n`, ['app_up']).hasRequests, true, row);
   }
 });
 
