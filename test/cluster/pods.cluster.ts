@@ -1,7 +1,6 @@
 // lastscrape in the operator's pods on a real Kubernetes, by the policy.
 
 import assert from 'node:assert/strict';
-import { until } from '../support/until.ts';
 import type { Namespace } from './cluster.ts';
 import { type Death, startKiller } from './killer.ts';
 import { EXPORTER, MASTER } from './locust-test.ts';
@@ -132,37 +131,6 @@ export function runPodScenarios(): void {
       },
     );
   }
-
-  runScenario(
-    'Prometheus scrapes the exporter of the master and nothing else',
-    { shape: 'native', isHeld: true },
-    async (namespace) => {
-      const targets = await until('its target', START_MS, async () => {
-        const found = await getFixture().prometheus.readTargets(namespace.name);
-        return found.length > 0 ? found : undefined;
-      });
-      // Prometheus may learn of the address before this test does.
-      const { pod } = await namespace.untilPod(
-        'its address',
-        START_MS,
-        ({ metadata, status }) => metadata.name === masterPod(namespace).metadata.name && status.podIP !== undefined,
-      );
-      assert.deepEqual(targets, [
-        {
-          instance: `${pod.status.podIP}:9646`,
-          job: 'locust',
-          locust_test: 'checkout-load',
-          namespace: namespace.name,
-          pod: pod.metadata.name,
-        },
-      ]);
-      await endRun(namespace);
-      await proveGoodEnd(namespace);
-      await until('no target any more', START_MS, async () =>
-        (await getFixture().prometheus.readTargets(namespace.name)).length === 0 ? true : undefined,
-      );
-    },
-  );
 }
 
 function proveOneRestart(namespace: Namespace, death: Death): void {

@@ -22,8 +22,6 @@ export type ClusterPrometheus = {
   readSamples(selector: string, namespace: string | null): Promise<readonly Sample[]>;
   /** Where it takes OTLP, for the exporter of a program in the cluster. */
   readonly otlpUrl: string;
-  /** The labels of the targets that it scrapes now in that namespace. */
-  readTargets(namespace: string): Promise<readonly Readonly<Record<string, string>>[]>;
 };
 
 /** One sample, with the time of its scrape (epoch seconds). */
@@ -112,11 +110,6 @@ export async function startClusterPrometheus(
       const { result } = answer.data;
       if (result.length > 1) throw new Error(`Cannot read ${within}: there are ${result.length} such series`);
       return (result[0]?.values ?? []).map(([atSeconds, value]) => ({ atSeconds, value: Number(value) }));
-    },
-    async readTargets(inNamespace) {
-      const { data } = JSON.parse(await cluster.read(`${api}/targets?state=active`));
-      const active: readonly { labels: Record<string, string> }[] = data.activeTargets;
-      return active.map((target) => target.labels).filter((each) => each['namespace'] === inNamespace);
     },
   };
 }
