@@ -166,40 +166,6 @@ test('runLoop() reports a hold again when a signal comes in it: the report then 
   assert.deepEqual(progress, ['waiting', 'running', 'holding', 'holding', 'quitting']);
 });
 
-test('runLoop() never has two looks in flight', async () => {
-  let inFlight = 0;
-  let most = 0;
-  const slow = world({
-    limits: { runTimeoutMs: 30_000 },
-    endsAtMs: Number.POSITIVE_INFINITY,
-    read: async () => {
-      inFlight++;
-      most = Math.max(most, inFlight);
-      await new Promise<void>((resolve) => slow.clock.after(2_000, resolve));
-      inFlight--;
-      return reading(REFUSED);
-    },
-  });
-  await slow.run();
-  assert.equal(most, 1);
-});
-
-test('runLoop() ends a read that hangs at the TTL', async () => {
-  let reads = 0;
-  const hanging = world({
-    endsAtMs: 500,
-    read: (signal) => {
-      reads++;
-      if (reads < 6) return Promise.resolve(reading(REFUSED));
-      return readUntilAborted(signal);
-    },
-  });
-  const state = await hanging.run();
-  assert.ok(state.phase.kind === 'quitting');
-  assert.equal(state.phase.outcome, 'expired');
-  assert.equal(state.phase.sinceMs - (state.phase.mainEndedAtMs ?? 0), LIMITS.ttlMs);
-});
-
 test('runLoop() gives the read 1 s at most after a signal, and probes the port', async () => {
   const texts: string[] = [];
   const interrupted = world({
@@ -366,14 +332,6 @@ test('runLoop() informs the front of each change of what is known of main', asyn
   assert.deepEqual(readEnd(await run()), ['expired', 15_000, 0]);
   assert.deepEqual(views, ['living', 'ending', 'ended at 5000']);
   assert.equal(countListeners(), 0, 'nothing listens any more');
-});
-
-test('runLoop() ends a pause for a scrape, and the hold with it', async () => {
-  const { clock, scrape, run, log, countListeners } = frontWorld();
-  clock.after(7_777, scrape);
-  assert.deepEqual(readEnd(await run()), ['scraped', 7_777, 1]);
-  assert.ok(log.some(({ id }) => id === 'scraperFound'));
-  assert.deepEqual([countListeners(), clock.timerCount], [0, 0]);
 });
 
 test('runLoop() goes on with its pause after a scrape that ends nothing', async () => {
