@@ -2,6 +2,7 @@
 // and what its kernel has for it waits.
 
 import type { Clock } from '../../../src/base/waits.ts';
+import { openRandom as openIntegers } from '../../support/random.ts';
 
 type Due = { readonly atMs: number; readonly isOwn: boolean; readonly callback: () => void };
 
@@ -15,17 +16,11 @@ const TURNS_MAX_COUNT = 20_000;
 /** Of the wall clock, when a run begins, since 1970. */
 export const START_SECONDS = 1_800_000_000;
 
-/** A seeded generator of random numbers (mulberry32). */
 export type Random = ReturnType<typeof openRandom>;
 
 export function openRandom(seed: number) {
-  let state = Math.imul(seed + 1, 0x9e3779b1);
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const draw = openIntegers(Math.imul(seed + 1, 0x9e3779b1));
+  const next = () => draw(2 ** 32) / 2 ** 32;
   return {
     chance: (probability: number) => next() < probability,
     /** A whole number from `low` to `high`. */
