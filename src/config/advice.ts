@@ -44,10 +44,8 @@ export function splitOtherwise(text: string, isEntry: (piece: string) => boolean
   return null;
 }
 
-type NamedCondition = Pick<ConditionKind, 'name' | 'takesArgument' | 'otherNames'>;
-
 /** The entry of DONE_WHEN that was meant; null if nothing is near. */
-export function suggestCondition(entry: string, kinds: readonly NamedCondition[]): string | null {
+export function suggestCondition(entry: string, kinds: readonly ConditionKind[]): string | null {
   const [, head = '', separator = '', argument = ''] = /^([A-Za-z_-]{1,40})\s*(?:([:=])\s*(.*))?$/.exec(entry) ?? [];
   const names = kinds.map(({ name }) => name);
   const [near] = findNearest(head, names, SHORT_SCORE);
@@ -62,25 +60,18 @@ export function suggestCondition(entry: string, kinds: readonly NamedCondition[]
   return /^[a-z]+_[a-z_]+$/.test(entry) ? `metric:${entry}` : null;
 }
 
-type NamedTarget = Pick<TargetKind, 'usage' | 'otherNames'>;
-
-/** Longest entry, with its ports, that is compared with names. */
-const MEANT_MAX_LENGTH = 200;
-
 /** The entry of QUIT that was meant; null if nothing is near. */
-export function suggestTarget(entry: string, kinds: readonly NamedTarget[]): string | null {
-  if (entry.length > MEANT_MAX_LENGTH) return null;
-  const [, name = '', ports = ''] = /^(.*?)((?::\d+)*)$/.exec(entry) ?? [];
+export function suggestTarget(
+  entry: string,
+  kinds: readonly Pick<TargetKind, 'usage' | 'otherNames'>[],
+): string | null {
+  const [, name = '', ports = ''] = /^(.{1,100}?)((?::\d+){0,2})$/.exec(entry) ?? [];
   const presets = kinds.flatMap(({ usage, otherNames }) =>
-    otherNames === undefined ? [] : [usage, ...otherNames].map((each) => ({ usage, name: each })),
+    otherNames === undefined ? [] : [usage, ...otherNames].map((each) => [each, usage] as const),
   );
-  const [near] = findNearest(
-    name,
-    presets.map((each) => each.name),
-    LONG_SCORE,
-  );
-  const preset = presets.find((each) => each.name === near);
-  if (preset !== undefined) return `${preset.usage}${ports}`;
+  const usages = new Map(presets);
+  const [near] = findNearest(name, [...usages.keys()], LONG_SCORE);
+  if (near !== undefined) return `${usages.get(near)}${ports}`;
   if (/^(no|none|nothing|false|off)$/i.test(entry)) return 'none';
   return /^[\w.-]+:\d+(\/\S*)?$/.test(entry) ? `http://${entry}` : null;
 }

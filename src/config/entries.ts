@@ -28,9 +28,6 @@ export function readValueOrNone<Value>(parse: Parse<Value>, hide?: (text: string
   return (text) => (text === 'none' ? { value: null } : read(text));
 }
 
-/** Problems shown of one list; more would not help. */
-const PROBLEMS_MAX_COUNT = 20;
-
 /** Reads a list separated by commas. `hide` prints a wrong entry, before `quote` does. */
 export function readList<Value>(
   text: string,
@@ -50,10 +47,6 @@ export function readEntries<Value>(
   const values: Value[] = [];
   const problems: string[] = [];
   for (const [index, entry] of entries.entries()) {
-    if (problems.length === PROBLEMS_MAX_COUNT) {
-      problems.push(`the ${entries.length - index} entries after that were not read; must be right as well`);
-      break;
-    }
     if (entry === '') {
       problems.push(`entry ${index + 1} of ${entries.length} is empty; must be left out, with its comma`);
       continue;

@@ -338,14 +338,11 @@ test('readConfig() has no advice for an entry of several lines', () => {
   assert.doesNotMatch(problem, /did you mean/);
 });
 
-test('readConfig() is quick about any length of digits, and about many wrong entries', () => {
+test('readConfig() is quick about any length of digits', () => {
   assert.equal(readProblems({ LASTSCRAPE_TTL: `${'1'.repeat(100_000)}_` }).length, 1);
   for (const long of ['a'.repeat(100_000), '1:'.repeat(50_000), ':1'.repeat(50_000), `[${':'.repeat(100_000)}`]) {
     assert.equal(readProblems({ LASTSCRAPE_FRONT: `${long}_`, LASTSCRAPE_DONE_WHEN: `${long}_` }).length, 2);
   }
-  const problems = readProblems({ LASTSCRAPE_QUIT: Array(50_000).fill('x').join(',') });
-  assert.equal(problems.length, 21);
-  assert.match(problems.at(-1) ?? '', /: the 49980 entries after that were not read; must be right as well$/);
   assert.ok(
     readProblems({ LASTSCRAPE_QUIT: ':1'.repeat(30_000), LASTSCRAPE_METRICS_URL: '/'.repeat(60_000) }).join().length <
       1_000,
