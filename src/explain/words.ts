@@ -43,8 +43,3 @@ export function readName(value: unknown): string {
 export function quoteShell(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
-
-/** The end of a long chain of errors, which says most. */
-export function tailMessage(message: string): string {
-  return message.length <= 200 ? message : `… ${message.slice(-198).replace(/^\S* /, '')}`;
-}

@@ -64,20 +64,15 @@ function parseAuthorities(text: string): { readonly certificates: string[] } | {
     : { why: `its certificate ${wrong + 1} of ${certificates.length} cannot be read` };
 }
 
-const UNTRUSTED = ['is signed by an untrusted authority', ': set LASTSCRAPE_CA_FILE'] as const;
+/** What does not come from an authority that is missing. */
 const DISTRUST: Readonly<Record<string, readonly [what: string, advice: string]>> = {
   CERT_HAS_EXPIRED: ['has expired', ''],
   CERT_NOT_YET_VALID: ['is not valid yet', ': is the clock right?'],
   ERR_TLS_CERT_ALTNAME_INVALID: ['is for another name', ''],
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
 };
 
 /** Why a server was not trusted, by Node's error code, and what to do about it. */
 function describeDistrust(code: string): string {
-  const [what, advice] = DISTRUST[code] ?? ['is not trusted', ''];
+  const [what, advice] = DISTRUST[code] ?? ['is signed by an untrusted authority', ': set LASTSCRAPE_CA_FILE'];
   return `its certificate ${what} (${code})${advice}`;
 }

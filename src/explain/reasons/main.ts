@@ -8,7 +8,7 @@ import { type ContainerFacts, sinceStart } from '../container.ts';
 import type { Found, Reasons } from '../finding.ts';
 import { changePod, describeCommand, logsCommand } from '../lines.ts';
 import { describeDisruption, describePod, keepsPod, type PodFacts } from '../pod.ts';
-import { addOthers, formatAge, formatTime, quoteText, tailMessage } from '../words.ts';
+import { addOthers, formatAge, formatTime, quoteText } from '../words.ts';
 
 /** What comes before every start (the kubelet, pkg/kubelet, 1.36). */
 const STARTING = ['', 'ContainerCreating', 'PodInitializing'];
@@ -102,8 +102,8 @@ function explainStart(container: ContainerFacts, pod: PodFacts, isStuck: true | 
 function quoteWords(container: ContainerFacts, { lastscrape }: PodFacts): string {
   const problems = container === lastscrape?.container ? (lastscrape.report?.problems ?? []) : [];
   if (problems.length > 0) return `lastscrape reports: ${problems.map((each) => quoteText(each)).join('. ')}`;
-  const kubelet = tailMessage(toText(container.waiting?.message));
-  return kubelet === '' ? 'The JSON does not show why.' : `The kubelet says: ${quoteText(kubelet, 300)}`;
+  const kubelet = quoteText(toText(container.waiting?.message), 600);
+  return kubelet === '' ? 'The JSON does not show why.' : `The kubelet says: ${kubelet}`;
 }
 
 /** Whether no other container waits for it. A native sidecar keeps no pod whose main was started. */
