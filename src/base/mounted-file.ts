@@ -1,7 +1,7 @@
 // Reads small files that may change at any time, and whose mount may hang (a Secret), among them the file of
 // headers, one `Name: value` a line: credentials stand nowhere else. Never shows a value.
 
-import { close, open, read } from './files.ts';
+import { readFile, stat } from './files.ts';
 import { prepareThreadCall } from './thread-call.ts';
 import type { Limits } from './waits.ts';
 
@@ -87,20 +87,10 @@ export function prepareSmallFile(path: string, maxBytes: number): (limits: Limit
 }
 
 async function readWhole(path: string, maxBytes: number): Promise<SmallFile> {
-  let file: number | null = null;
   try {
-    file = await open(path, 'r');
-    const buffer = Buffer.allocUnsafeSlow(maxBytes + 1);
-    let sizeBytes = 0;
-    while (sizeBytes <= maxBytes) {
-      const { bytesRead } = await read(file, buffer, sizeBytes, buffer.length - sizeBytes, null);
-      if (bytesRead === 0) return { text: buffer.toString('utf8', 0, sizeBytes) };
-      sizeBytes += bytesRead;
-    }
-    return { why: `it is longer than ${maxBytes / 1024} KiB` };
+    if ((await stat(path)).size > maxBytes) return { why: `it is longer than ${maxBytes / 1024} KiB` };
+    return { text: await readFile(path, 'utf8') };
   } catch (error) {
     return { why: (error as NodeJS.ErrnoException).code ?? String(error) };
-  } finally {
-    if (file !== null) await close(file);
   }
 }

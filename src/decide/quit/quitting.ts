@@ -22,15 +22,7 @@ import type {
   TargetReport,
 } from '../state.ts';
 import { findExitCode } from './exit-codes.ts';
-import {
-  beginTarget,
-  nextTargetMove,
-  type QuitResult,
-  shortenTarget,
-  type TargetEvent,
-  type TargetState,
-  type TargetTime,
-} from './quit-target.ts';
+import { beginTarget, nextTargetMove, shortenTarget, type TargetEvent, type TargetState } from './quit-target.ts';
 
 /** Quitting gets at least this long after a signal, whatever the grace. */
 export const QUIT_MIN_MS = 1_000;
@@ -246,7 +238,7 @@ const RESULT_MESSAGES = {
   stopped: 'targetStopped',
   alreadyGone: 'targetAlreadyGone',
   failed: 'targetFailed',
-} as const satisfies Record<QuitResult, MessageId>;
+} as const satisfies Record<string, MessageId>;
 
 type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
 
@@ -267,7 +259,7 @@ function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
   return targets[phase.reports.length] as TargetPolicy;
 }
 
-function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy): TargetTime {
+function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy) {
   const keptMs = phase.tasks.some(({ kind }) => kind === 'webhook') ? KEPT_MS : 0;
   return {
     nowMs,

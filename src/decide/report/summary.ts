@@ -2,15 +2,7 @@
 
 import { cut } from '../../base/text.ts';
 import { MESSAGES } from '../messages.ts';
-import {
-  assertNever,
-  hasHold,
-  type Limits,
-  type Policy,
-  type ThresholdPolicy,
-  toPodGraceSeconds,
-  toSeconds,
-} from '../model.ts';
+import { assertNever, hasHold, type Policy, type ThresholdPolicy, toPodGraceSeconds, toSeconds } from '../model.ts';
 import { type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { type FrontFacts, findInterval } from '../serve/scrapers.ts';
 import type { SendReport, State } from '../state.ts';
@@ -158,7 +150,7 @@ function findScrapesHint(found: Summarized, { state, policy, source, stage }: Re
   const isGivenUp = stage.kind === 'done' && stage.by !== null;
   if (outcome !== 'expired' && (outcome !== 'terminated' || isGivenUp)) return null;
   const { front, running } = facts;
-  const grace = outcome === 'terminated' ? findGraceHint(found, state, policy.limits) : null;
+  const grace = outcome === 'terminated' ? findGraceHint(found, state, policy) : null;
   if (policy.front !== null && front.scrapesCount === 0 && found.mainEndedAtMs !== null) {
     const { unreadWhy = 'run lastscrape --check in the pod', answeredAtMs } = front.seen;
     return front.scrapers.length > 0 && answeredAtMs === null
@@ -186,7 +178,7 @@ function findScrapesHint(found: Summarized, { state, policy, source, stage }: Re
 const SPARE_MS = 10_000;
 
 /** Why a signal cut the hold short, and what to set: both graces, by the scrapers' interval if known. */
-function findGraceHint({ fields, mainEndedAtMs }: Summarized, { facts }: State, limits: Limits) {
+function findGraceHint({ fields, mainEndedAtMs }: Summarized, { facts }: State, { limits }: Policy) {
   const graceMs = limits.terminationGraceMs;
   const pods = "the pod's terminationGracePeriodSeconds";
   const set = (and: string) => `set LASTSCRAPE_TERMINATION_GRACE (${graceMs / 1_000} s)${and} to`;

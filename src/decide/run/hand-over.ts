@@ -3,17 +3,7 @@
 
 import { findWatchEnd, type Policy } from '../model.ts';
 import { reportSending } from '../quit/quitting.ts';
-import type {
-  Decision,
-  Facts,
-  HandOverDecision,
-  HandOverEffect,
-  HandOverEvent,
-  Holding,
-  HoldState,
-  WatchDecision,
-  WatchState,
-} from '../state.ts';
+import type { Decision, Facts, HandOverEffect, HandOverEvent, Holding, HoldState, WatchState } from '../state.ts';
 import { awaitsHandOver, buildObserve } from './pace.ts';
 
 /** A keeper answers within milliseconds; what is lost to one that hangs must be little beside a hold. */
@@ -26,7 +16,7 @@ export function isHandOverDue({ facts, phase }: HoldState, policy: Policy): bool
 }
 
 /** Hands over at `nowMs`. */
-export function beginHandOver(facts: Facts, phase: Holding, nowMs: number, policy: Policy): HandOverDecision {
+export function beginHandOver(facts: Facts, phase: Holding, nowMs: number, policy: Policy): Decision {
   return { kind: 'handingOver', state: { facts, phase }, log: [], next: buildEffect('handOver', nowMs, policy) };
 }
 
@@ -47,7 +37,7 @@ export function decideHandedOver(
   { facts, phase }: WatchState,
   { atMs, sinceMs, result }: HandOverEvent,
   policy: Policy,
-): WatchDecision {
+): Decision {
   const handOver = reportSending(String(policy.handOver?.to), result, atMs - sinceMs);
   const { to, seconds } = handOver;
   if (phase.kind !== 'holding') {

@@ -14,14 +14,7 @@ import {
 } from '../model.ts';
 import { judgeEnd } from '../quit/exit-codes.ts';
 import { addLog, beginQuitting } from '../quit/quitting.ts';
-import {
-  findInterval,
-  findSilence,
-  judgeTurnout,
-  nameScraper,
-  SCRAPERS_LOGGED_COUNT,
-  type Scraper,
-} from '../serve/scrapers.ts';
+import { findInterval, findSilence, isLogged, judgeTurnout, nameScraper, type Scraper } from '../serve/scrapers.ts';
 import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
 import { findAlwaysZero, type Verdict } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
@@ -142,7 +135,7 @@ function giveUp(turn: Turn, scraper: Scraper): Turn {
   if (front.givenUpIds.includes(scraper.id)) return turn;
   const givenUpIds = [...front.givenUpIds, scraper.id];
   const known = { ...turn, facts: { ...turn.facts, front: { ...front, givenUpIds } } };
-  if (scraper.id > SCRAPERS_LOGGED_COUNT) return known;
+  if (!isLogged(scraper)) return known;
   const intervalMs = findInterval(scraper);
   return addLog(known, 'scraperGivenUp', {
     scraper: nameScraper(scraper),

@@ -6,14 +6,7 @@ import { cut } from '../../base/text.ts';
 import type { LogEntry, MessageId } from '../messages.ts';
 import { assertNever, findWatchEnd, hasHold, type Observation, type Policy, toSeconds } from '../model.ts';
 import { addLog } from '../quit/quitting.ts';
-import {
-  addRequest,
-  addScrape,
-  findInterval,
-  judgeTurnout,
-  nameScraper,
-  SCRAPERS_LOGGED_COUNT,
-} from '../serve/scrapers.ts';
+import { addRequest, addScrape, findInterval, isLogged, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
 import { listUnread } from '../verdict.ts';
 import {
@@ -117,8 +110,7 @@ function decideRequested(
 ): WatchDecision {
   const { front, scraper, isNew } = addRequest(facts.front, request);
   const fields = { scraper: nameScraper(scraper), while: phase.kind };
-  const isLogged = isNew && scraper.id <= SCRAPERS_LOGGED_COUNT;
-  const entries: LogEntry[] = isLogged ? [{ id: 'scraperFound', fields }] : [];
+  const entries: LogEntry[] = isNew && isLogged(scraper) ? [{ id: 'scraperFound', fields }] : [];
   return { kind: 'watching', state: { facts: { ...facts, front }, phase }, log: entries, next: planned };
 }
 
@@ -319,7 +311,7 @@ function listSlowScrapers({ facts, policy: { limits, conditions } }: Turn): read
   const holdMs = isBySignal ? Math.min(limits.ttlMs, findWatchEnd(0, limits)) : limits.ttlMs;
   return facts.front.scrapers.flatMap((scraper): readonly Warning[] => {
     const intervalMs = findInterval(scraper);
-    if (intervalMs === null || intervalMs <= holdMs || scraper.id > SCRAPERS_LOGGED_COUNT) return [];
+    if (intervalMs === null || intervalMs <= holdMs || !isLogged(scraper)) return [];
     const fields = {
       scraper: nameScraper(scraper),
       intervalSeconds: toSeconds(intervalMs),

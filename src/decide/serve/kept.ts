@@ -4,17 +4,7 @@
 
 import type { LogEntry } from '../messages.ts';
 import { type Call, endCalls, isToPutAside } from './calls.ts';
-import {
-  findPage,
-  isOlder,
-  listKept,
-  type Page,
-  type PageBody,
-  type Pages,
-  takeFailure,
-  takeKept,
-  takePage,
-} from './pages.ts';
+import { findPage, listKept, type Page, type PageBody, type Pages, takeFailure, takeKept, takePage } from './pages.ts';
 import {
   findVanishedFate,
   type MainView,
@@ -118,7 +108,8 @@ export function takeWhole<Store, Put>(
   const { page, pages, log } = takePage(before.pages, answer, { ...means, mayOpenPage });
   const opened = { ...before, pages };
   if (page !== null && answer.isShort === undefined) return { known: opened, fate: { kind: 'findShort', page } };
-  if (page !== null && isOlder(pages, page, readAtMs)) {
+  // Of two reads at a time the younger one has ended first.
+  if (page !== null && readAtMs < (page.readAtMs ?? readAtMs)) {
     const source = takeOlderAnswer(before.source, answer);
     return { known: { ...opened, source }, fate: { kind: 'older', page, isLiving, aside: [] } };
   }

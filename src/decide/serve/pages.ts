@@ -193,11 +193,6 @@ export function takePage<Store>(
   return { pages: { ...pages, list: known === undefined ? [...list, page] : list }, page };
 }
 
-/** Whether the page has a newer answer: of two reads at a time the younger one has ended first. */
-export function isOlder<Store>({ list }: Pages<Store>, { store }: Page<Store>, readAtMs: number): boolean {
-  return list.some((each) => each.store === store && readAtMs < (each.readAtMs ?? readAtMs));
-}
-
 /** An answer was kept. `nowMs`: main lives, so pages that are no longer asked for or readable are dropped. */
 export function takeKept<Store>(
   before: Pages<Store>,

@@ -12,7 +12,7 @@ import type { FrontObservation, Limits } from '../model.ts';
 /** At most this many scrapers; the longest silent one is dropped. */
 export const SCRAPERS_MAX_COUNT = 64;
 /** At most this many are logged: the log has a bound. */
-export const SCRAPERS_LOGGED_COUNT = 20;
+const SCRAPERS_LOGGED_COUNT = 20;
 /** A scraper lives while it has been silent for at most this many of its intervals. */
 const LIVING_INTERVALS = 2.5;
 /** The interval is the median of at most this many gaps, the newest. */
@@ -288,6 +288,11 @@ export function judgeTurnout(
 /** The name of a scraper in the log and the report; a keeper knows it by that. */
 export function nameScraper({ address, agent }: Pick<Scraper, 'address' | 'agent'>): string {
   return agent === '' ? address : `${address} ${agent}`;
+}
+
+/** Whether it is one of the first, which are logged. */
+export function isLogged({ id }: Scraper): boolean {
+  return id <= SCRAPERS_LOGGED_COUNT;
 }
 
 /**
