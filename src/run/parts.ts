@@ -56,13 +56,6 @@ export function buildLoopParts({ host, config, signals, log }: Opening, { export
   } satisfies Partial<LoopParts>;
 }
 
-/** The hooks, before the front lets main start. Why they could not be written, or null. */
-export async function writeConfiguredHooks({ host, config: { hooksPath } }: Opening): Promise<string | null> {
-  if (hooksPath === null) return null;
-  const { writeHooks } = await import('./hooks.ts');
-  return writeHooks(hooksPath, host.pid);
-}
-
 /** The front, if one is set. */
 export async function openConfiguredFront({ host, config, toWallMs, log }: Opening): Promise<OpenedFront | null> {
   if (config.front === null) return null;

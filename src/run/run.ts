@@ -23,7 +23,6 @@ import {
   openConfiguredHandOver,
   openConfiguredTelling,
   openConfiguredTombstone,
-  writeConfiguredHooks,
 } from './parts.ts';
 import { listWarnings, warnOfOthers } from './startup-checks.ts';
 
@@ -37,7 +36,8 @@ export async function run(host: Host, config: Config, signals: Signals): Promise
   const onBug = (error: unknown) => reportBug(host, config, error, log);
   host.onUncaught(onBug);
   const tombstone = await openConfiguredTombstone(opening);
-  const hooksProblem = await writeConfiguredHooks(opening);
+  const { hooksPath } = config;
+  const hooksProblem = hooksPath && (await (await import('./hooks.ts')).writeHooks(hooksPath, host.pid));
   const opened = await openConfiguredFront(opening);
   if (opened?.kind === 'failed') {
     const { variable } = opened;

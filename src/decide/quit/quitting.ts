@@ -76,7 +76,9 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: Logged['log'], p
 function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
   const { front, push, tombstonePath } = policy;
   const targets: QuitTask[] = policy.targets.map(() => ({ kind: 'target' }));
-  if (policy.hasWebhook === true) targets.splice(findWebhookIndex(policy), 0, { kind: 'webhook' });
+  // Before the first mesh proxy, which would carry it; else after all targets.
+  const meshAt = policy.targets.findIndex(({ isMesh }) => isMesh === true);
+  if (policy.hasWebhook === true) targets.splice(meshAt < 0 ? targets.length : meshAt, 0, { kind: 'webhook' });
   const first: QuitTask[] = [];
   if (front !== null) first.push({ kind: 'closeFront' });
   if (push !== undefined && isPushDue(end, policy)) first.push({ kind: 'push', to: push.to });
@@ -97,12 +99,6 @@ export function isPushDue(
   // With RUN_TIMEOUT the hold may have ended by the count.
   const isCounted = outcome === 'timedOut' && limits.scrapesWantedCount !== 'auto' && scrapesSeenCount !== null;
   return !isCounted || scrapesSeenCount < findLeastWanted(limits);
-}
-
-/** The webhook comes before the first mesh proxy, which would carry it; else after all targets. */
-export function findWebhookIndex({ targets }: Policy): number {
-  const index = targets.findIndex(({ isMesh }) => isMesh === true);
-  return index < 0 ? targets.length : index;
 }
 
 /** Decides what comes after the end of an effect. */

@@ -101,6 +101,7 @@ export function buildFields(input: ReportInput) {
   const { seen, wanted, came } = countScrapes(input);
   const lastPage = findReportedPage(input, mainEndedAtMs);
   const exitCode = stage.kind === 'unfinished' ? null : findExitCode(state, policy, null);
+  const handOver = 'handOver' in phase && phase.handOver;
   const fields = {
     outcome,
     ...describeVerdict(judged),
@@ -115,7 +116,7 @@ export function buildFields(input: ReportInput) {
     ...(lastPage && { lastPageBy: lastPage.by, mayMissSeconds: toMissesSeconds(lastPage) }),
     ...(Object.keys(facts.exitCodes).length === 0 ? {} : { mainExitCodes: facts.exitCodes }),
     ...(facts.front.scrapers.length === 0 ? {} : { scrapers: listScrapers(input) }),
-    ...findHandOver(phase),
+    ...(handOver && { handOver }),
     ...(pushed === null ? {} : { push: pushed }),
     targets: listTargets(input),
     ...buildFinal(state),
@@ -139,12 +140,6 @@ function listTargets({ state: { phase }, policy, stage }: ReportInput): NonNulla
   if (stage.kind !== 'beforeTargets') return reports;
   const left = policy.targets.slice(reports.length);
   return [...reports, ...left.map(({ name }) => ({ target: name, result: 'pending' as const }))];
-}
-
-/** The hand-over, once it is over. */
-function findHandOver(phase: Phase): Pick<Report, 'handOver'> {
-  const handOver = phase.kind === 'holding' || phase.kind === 'quitting' ? phase.handOver : undefined;
-  return handOver === undefined ? {} : { handOver };
 }
 
 /** The push; null: not configured, or its result is not known yet. */

@@ -41,18 +41,19 @@ export function initialState(startedAtMs: number): WatchState {
 }
 
 export function advanceFacts(facts: Facts, observation: Observation, evidence: Evidence): Facts {
-  const { exporter, conditions, atMs } = observation;
+  const { exporter, conditions, startedAtMs, atMs, isFresh = true } = observation;
+  const isReadSinceSignal = isFresh && facts.terminatedAtMs !== null && startedAtMs >= facts.terminatedAtMs;
   const observed = conditions.filter(({ kind }) => kind !== 'notObserved');
   return {
     ...facts,
     aliveSinceMs: facts.aliveSinceMs ?? (evidence.isAlive ? atMs : null),
     wasAliveBefore:
       facts.wasAliveBefore || (facts.aliveSinceMs === null && !evidence.isAlive && evidence.provesWasAlive),
-    wasAliveAtSignal: facts.wasAliveAtSignal || (evidence.isAlive && isSinceSignal(facts, observation)),
+    wasAliveAtSignal: facts.wasAliveAtSignal || (evidence.isAlive && isReadSinceSignal),
     isBlind: observed.length === 0 ? facts.isBlind : observed.some(({ kind }) => kind === 'blind'),
     isStalled: evidence.isStalled,
     seenText: evidence.text,
-    freshAtMs: (observation.isFresh ?? true) ? observation.startedAtMs : facts.freshAtMs,
+    freshAtMs: isFresh ? startedAtMs : facts.freshAtMs,
     totals: exporter.kind === 'answered' ? mergeTotals(facts.totals, exporter.totals) : facts.totals,
     answerNumbers: conditions.map((condition, index) =>
       condition.kind === 'done' ? (condition.answerNumber ?? null) : (facts.answerNumbers[index] ?? null),
@@ -75,11 +76,6 @@ export function advanceFacts(facts: Facts, observation: Observation, evidence: E
 function advanceUnreadable(sinceMs: number | null, isUnreadable: boolean | null, atMs: number): number | null {
   if (isUnreadable === null) return sinceMs;
   return isUnreadable ? (sinceMs ?? atMs) : null;
-}
-
-/** Whether an observation shows, read anew, what is there since the first signal. */
-function isSinceSignal({ terminatedAtMs }: Facts, { startedAtMs, isFresh = true }: Observation): boolean {
-  return terminatedAtMs !== null && startedAtMs >= terminatedAtMs && isFresh;
 }
 
 /** Timers are late by less, unless this process stood still (SIGSTOP, frozen node, suspended VM). */

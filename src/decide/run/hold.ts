@@ -15,12 +15,12 @@ import {
 import { judgeEnd } from '../quit/exit-codes.ts';
 import { addLog, beginQuitting } from '../quit/quitting.ts';
 import { findInterval, findSilence, isLogged, judgeTurnout, nameScraper, type Scraper } from '../serve/scrapers.ts';
-import type { Decision, Facts, Holding, Reason, Series, WatchPhase, WatchState } from '../state.ts';
+import type { Decision, Facts, Holding, Reason, Series, WatchDecision, WatchPhase, WatchState } from '../state.ts';
 import { findAlwaysZero, type Verdict } from '../verdict.ts';
-import type { Evidence } from './evidence.ts';
+import { type Evidence, SIGNAL_SEEN } from './evidence.ts';
 import { beginHandOver, isHandOverDue } from './hand-over.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
-import { type Count, isQuiet } from './scrape-count.ts';
+import { beginCount, type Count, isQuiet } from './scrape-count.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
@@ -38,18 +38,38 @@ export function hold(turn: Turn, series: Series, because: Reason): Decision {
 }
 
 /** What is logged of main's end, which came `agoMs` ago. */
-export function describeEnd(seen: string, agoMs: number, { limits }: Policy): LogEntry['fields'] {
+function describeEnd(seen: string, agoMs: number, { limits }: Policy): LogEntry['fields'] {
   const { scrapesWantedCount: scrapesWanted, ttlMs } = limits;
   return { seen, secondsAgo: toSeconds(agoMs), scrapesWanted, ttlSeconds: ttlMs / 1000 };
 }
 
-export const NEW_HOLD = {
+const NEW_HOLD = {
   kind: 'holding',
   isExporterRestarted: false,
   hasAnswered: false,
   goneSinceMs: null,
   scrapedAtMs: null,
 } as const;
+
+/** The first signal: main may end within the grace, so observe at once; or it is itself the end of main. */
+export function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
+  const { limits, conditions } = policy;
+  const isFirst = facts.terminatedAtMs === null;
+  const isEnd = isFirst && conditions.length > 0 && conditions.every(({ isSignal }) => isSignal === true);
+  const state: WatchState = {
+    facts: {
+      ...facts,
+      terminatedAtMs: facts.terminatedAtMs ?? atMs,
+      aliveSinceMs: isEnd ? (facts.aliveSinceMs ?? facts.startedAtMs) : facts.aliveSinceMs,
+    },
+    // An event needs no second observation, and no settle time.
+    phase: isEnd ? { ...NEW_HOLD, mainEndedAtMs: atMs, because: 'signal', count: beginCount(atMs) } : phase,
+  };
+  const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
+  const log: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
+  if (isEnd) log.push({ id: 'mainEnded', fields: describeEnd(SIGNAL_SEEN, 0, policy) });
+  return { kind: 'watching', state, log, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
+}
 
 /** Whether the hold goes on, with everything of this observation already in `phase`. */
 export function holdOn(turn: Turn, phase: Holding): Decision {

@@ -9,33 +9,23 @@ import { addLog } from '../quit/quitting.ts';
 import { addRequest, addScrape, findInterval, isLogged, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
 import { listUnread } from '../verdict.ts';
-import {
-  advanceSeries,
-  advanceSinceEnd,
-  beginSeries,
-  describe,
-  isSettled,
-  judgeObservation,
-  SIGNAL_SEEN,
-} from './evidence.ts';
+import { advanceSeries, advanceSinceEnd, beginSeries, describe, isSettled, judgeObservation } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
 import { withdrawFirst } from './hand-over.ts';
 import {
   countTurnout,
-  describeEnd,
+  decideSignalled,
   hold,
   holdOn,
   isGone,
   isGraceOver,
   isOver,
-  NEW_HOLD,
   quit,
   type Turn,
   warnOnce,
   watch,
 } from './hold.ts';
-import { findHoldEnd, findRunEnd, nextObserve } from './pace.ts';
-import { beginCount } from './scrape-count.ts';
+import { findHoldEnd, findRunEnd } from './pace.ts';
 
 /** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
@@ -80,27 +70,6 @@ function decideObserved(state: WatchState, observation: Observation, policy: Pol
     case 'holding':
       return decideHolding(turn, phase);
   }
-}
-
-/** The first signal: main may end within the grace, so observe at once; or it is itself the end of main. */
-function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
-  const { limits, conditions } = policy;
-  const isFirst = facts.terminatedAtMs === null;
-  const isEnd = isFirst && conditions.length > 0 && conditions.every(({ isSignal }) => isSignal === true);
-  const state: WatchState = {
-    facts: {
-      ...facts,
-      terminatedAtMs: facts.terminatedAtMs ?? atMs,
-      aliveSinceMs: isEnd ? (facts.aliveSinceMs ?? facts.startedAtMs) : facts.aliveSinceMs,
-    },
-    // An event needs no second observation, and no settle time.
-    phase: isEnd ? { ...NEW_HOLD, mainEndedAtMs: atMs, because: 'signal', count: beginCount(atMs) } : phase,
-  };
-  const fields = { graceSeconds: limits.terminationGraceMs / 1000, while: phase.kind };
-  const begun: LogEntry[] = isFirst ? [{ id: 'terminating', fields }] : [];
-  const ended: LogEntry[] = isEnd ? [{ id: 'mainEnded', fields: describeEnd(SIGNAL_SEEN, 0, policy) }] : [];
-  const entries = [...begun, ...ended];
-  return { kind: 'watching', state, log: entries, next: nextObserve(state, { kind: 'signalled', atMs }, policy) };
 }
 
 /** A scraper lives, whatever it gets. */
