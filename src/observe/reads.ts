@@ -19,8 +19,7 @@ import {
 } from '../decide/serve/reads.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { ExporterReading } from './condition-kind.ts';
-import { NOT_READ } from './exporter.ts';
-import type { Beginning, BegunRead, SourceRead } from './source-read.ts';
+import { type Beginning, type BegunRead, NOT_READ, type SourceRead } from './exporter.ts';
 
 /** Asks for a read that begins from now on. */
 export type ScrapeRead = {

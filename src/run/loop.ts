@@ -44,28 +44,23 @@ export type LoopParts = {
   readonly targets: readonly Target[];
   readonly log: (entry: LogEntry) => void;
   readonly closeFront: () => Promise<unknown>;
+  // What the policy does not name may be absent.
   /** Hands the last numbers over until the signal. */
-  readonly handOver: (phase: Holding, signal: AbortSignal) => Promise<HandOverResult>;
+  readonly handOver?: (phase: Holding, signal: AbortSignal) => Promise<HandOverResult>;
   /** Has a keeper forget them. */
-  readonly withdraw: (signal: AbortSignal) => Promise<HandOverResult>;
+  readonly withdraw?: (signal: AbortSignal) => Promise<HandOverResult>;
   /** Pushes the last exposition until the signal. */
-  readonly push: (signal: AbortSignal) => Promise<PushResult>;
+  readonly push?: (signal: AbortSignal) => Promise<PushResult>;
   /** Writes the tombstone. */
-  readonly declareDead: () => Promise<unknown>;
+  readonly declareDead?: () => Promise<unknown>;
   /** Sends the report of this state; limits as for `push`. */
-  readonly callWebhook: (state: State, signal: AbortSignal) => Promise<WebhookResult>;
+  readonly callWebhook?: (state: State, signal: AbortSignal) => Promise<WebhookResult>;
   /** Called at each change of phase, and after the push and each target. */
   readonly progress: (state: State) => void;
 };
 
-/** For a policy that names no tombstone, push or webhook, so that none of these is ever asked. */
-export const NO_RECEIVERS: Pick<LoopParts, 'declareDead' | 'handOver' | 'withdraw' | 'push' | 'callWebhook'> = {
-  declareDead: async () => {},
-  handOver: async () => ({ kind: 'failed', why: 'no receiver is set' }),
-  withdraw: async () => ({ kind: 'failed', why: 'no receiver is set' }),
-  push: async () => ({ kind: 'failed', why: 'no receiver is set' }),
-  callWebhook: async () => ({ kind: 'failed', why: 'no receiver is set', tries: 0 }),
-};
+/** Where the policy names no receiver, so that this is never asked. */
+const NO_RECEIVER = async () => ({ kind: 'failed', why: 'no receiver is set', tries: 0 }) as const;
 
 /** Performs what `step` decides until the end, or until the second signal. Rejects on a bug only. */
 export async function runLoop(parts: LoopParts): Promise<EndDecision> {
@@ -117,16 +112,17 @@ function performNext(parts: LoopParts, decision: Exclude<Decision, EndDecision>)
     case 'watching':
       return observe(parts, decision);
     case 'handingOver':
-      return handOver(parts, decision);
+      return performHandOver(parts, decision);
     case 'quitting':
       return quit(parts, decision);
   }
 }
 
 /** Scrapes that come meanwhile are answered, and counted after it. */
-async function handOver(parts: LoopParts, { state, next }: HandOverDecision): Promise<StepInput> {
+async function performHandOver(parts: LoopParts, { state, next }: HandOverDecision): Promise<StepInput> {
+  const { handOver = NO_RECEIVER, withdraw = NO_RECEIVER } = parts;
   const work = (signal: AbortSignal) =>
-    state.phase.kind === 'holding' ? parts.handOver(state.phase, signal) : parts.withdraw(signal);
+    state.phase.kind === 'holding' ? handOver(state.phase, signal) : withdraw(signal);
   const result = await withinLimits(parts, next, work);
   const event = { kind: 'handedOver', sinceMs: next.sinceMs, atMs: parts.clock.nowMs(), result } as const;
   return { kind: 'handingOver', state, event };
@@ -197,12 +193,13 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
       await parts.closeFront();
       return { kind: 'frontClosed' };
     case 'push':
-      return { kind: 'pushed', to: effect.to, result: await withinLimits(parts, effect, parts.push) };
+      return { kind: 'pushed', to: effect.to, result: await withinLimits(parts, effect, parts.push ?? NO_RECEIVER) };
     case 'declareDead':
-      await parts.declareDead();
+      await parts.declareDead?.();
       return { kind: 'declaredDead' };
     case 'callWebhook': {
-      const call = (signal: AbortSignal) => parts.callWebhook(state, signal);
+      const { callWebhook = NO_RECEIVER } = parts;
+      const call = (signal: AbortSignal) => callWebhook(state, signal);
       return { kind: 'webhookCalled', result: await withinLimits(parts, effect, call) };
     }
     case 'ask': {

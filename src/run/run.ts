@@ -11,7 +11,7 @@ import type { Front } from '../front/front.ts';
 import { findForgottenMesh } from '../quit/http-target.ts';
 import { PRESETS } from '../quit/programs.ts';
 import type { Exit, Host, Signals } from './host.ts';
-import { endLate, type LoopParts, NO_RECEIVERS, runLoop } from './loop.ts';
+import { endLate, type LoopParts, runLoop } from './loop.ts';
 import { openReporter, openRunLog, reportBug } from './outcome.ts';
 import type { OwnTombstone } from './own-tombstone.ts';
 import {
@@ -93,7 +93,6 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   const loopParts = buildLoopParts(opening, { exporter, front });
   const end = await runLoop({
     ...loopParts,
-    ...NO_RECEIVERS,
     ...receivers,
     ...handOver,
     ...(tombstone && { declareDead: tombstone.declareDead }),
@@ -113,7 +112,7 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
 }
 
 /** The push in place of the hold. */
-function handOverByPush(push: LoopParts['push']): LoopParts['handOver'] {
+function handOverByPush(push: Required<LoopParts>['push']): Required<LoopParts>['handOver'] {
   return async (_, signal) => {
     const result = await push(signal);
     return result.kind === 'accepted' ? { kind: 'accepted' } : result;
@@ -135,7 +134,6 @@ export async function outlastMain(host: Host, config: Config, signals: Signals):
   const { state, next } = await runLoop({
     ...buildLoopParts(opening, { exporter, front }),
     policy: buildPolicy({ ...config, handOver: null, push: null, webhook: null, tombstonePath: null }),
-    ...NO_RECEIVERS,
     progress: () => {},
   });
   if (signals.terminatedAtMs === null && state.phase.kind === 'quitting' && state.phase.outcome === 'neverStarted') {

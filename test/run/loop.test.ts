@@ -10,7 +10,7 @@ import type { FrontEvent, State, TargetReport } from '../../src/decide/state.ts'
 import type { Condition, ExporterReading } from '../../src/observe/condition-kind.ts';
 import { beginObservation, type Sources } from '../../src/observe/observation.ts';
 import type { Target } from '../../src/quit/target-kind.ts';
-import { type LoopParts, NO_RECEIVERS, runLoop } from '../../src/run/loop.ts';
+import { type LoopParts, runLoop } from '../../src/run/loop.ts';
 import { ALIVE, ANSWERED, DEFAULT_LIMITS, DONE, REFUSED } from '../decide/phases.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -83,7 +83,6 @@ function world(script: Script) {
     observe: (effect) => beginObservation(sources, clock, effect),
     targets,
     log: (entry) => log.push(entry),
-    ...NO_RECEIVERS,
     closeFront: async () => void progress.push('closeFront'),
     declareDead: async () => void progress.push('declareDead'),
     ...(script.push === undefined ? {} : { push: script.push }),

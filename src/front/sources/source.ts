@@ -5,8 +5,8 @@ import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
+import type { Beginning as AnyBeginning, SourceRead as AnyRead } from '../../observe/exporter.ts';
 import { makeFailedReading, REFUSED } from '../../observe/exporter.ts';
-import type { Beginning as AnyBeginning, SourceRead as AnyRead } from '../../observe/source-read.ts';
 import type { Body } from '../../snapshot/body.ts';
 
 /** What every source is opened with. */

@@ -17,7 +17,7 @@ import { beginObservation } from '../../../src/observe/observation.ts';
 import { openExporterReads } from '../../../src/observe/reads.ts';
 import { sigtermKind } from '../../../src/observe/sigterm.ts';
 import { listenForSignals, type Signals } from '../../../src/run/host.ts';
-import { NO_RECEIVERS, runLoop } from '../../../src/run/loop.ts';
+import { runLoop } from '../../../src/run/loop.ts';
 import type { Snapshot } from '../../../src/snapshot/snapshot.ts';
 import { readPieces } from '../../support/pieces.ts';
 import { type Page, readPageBytes, showPage } from './page.ts';
@@ -78,7 +78,6 @@ export async function simulate(scenario: Scenario, isTold = false): Promise<Run>
       ...(front !== null && { observeFront: () => front.settle().then(front.observe) }),
     };
     const end = await runLoop({
-      ...NO_RECEIVERS,
       policy,
       clock: world,
       signals,

@@ -12,7 +12,7 @@ import { makeFailedReading, REFUSED } from '../../../src/observe/exporter.ts';
 import { beginObservation } from '../../../src/observe/observation.ts';
 import { sigtermKind } from '../../../src/observe/sigterm.ts';
 import { listenForSignals } from '../../../src/run/host.ts';
-import { NO_RECEIVERS, runLoop } from '../../../src/run/loop.ts';
+import { runLoop } from '../../../src/run/loop.ts';
 import type { Random, World } from '../../front/simulation/world.ts';
 import { CONTEXT } from '../../observe/condition-context.ts';
 import { writeHandOver } from '../keeper.ts';
@@ -124,7 +124,6 @@ export function openPod(
       isDryRun: false,
     };
     const decision = await runLoop({
-      ...NO_RECEIVERS,
       policy,
       clock,
       signals,
