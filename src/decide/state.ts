@@ -8,20 +8,14 @@ import type { Count, PollHistory } from './run/scrape-count.ts';
 import type { FrontFacts, ScraperRequest, ServedScrape } from './serve/scrapers.ts';
 import type { JudgedNumbers } from './verdict.ts';
 
-/** What was seen of the exporter since main ended. */
-export type SinceEnd = {
-  readonly count: Count;
-  /** It was restarted: its numbers are gone. */
-  readonly isExporterRestarted: boolean;
-  readonly hasAnswered: boolean;
-};
-
 /** An unbroken series of observations that each proved the same, unknown ones in between included. */
-export type Series = SinceEnd & {
+export type Series = {
   /** When its first observation ended: main ended then. */
   readonly sinceMs: number;
   /** Observations that proved it. */
   readonly provenCount: number;
+  /** Since then. */
+  readonly count: Count;
 };
 
 /** What is remembered in every phase. */
@@ -98,9 +92,11 @@ export type Running = {
   readonly goneSinceMs: number | null;
 };
 
-export type Holding = SinceEnd & {
+export type Holding = {
   readonly kind: 'holding';
   readonly mainEndedAtMs: number;
+  /** Since then. */
+  readonly count: Count;
   /** After `runTimeout` main may live, and coming alive again changes nothing. */
   readonly because: Reason;
   readonly goneSinceMs: number | null;

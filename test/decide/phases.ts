@@ -33,9 +33,7 @@ export const HOLDING: Holding = {
   kind: 'holding',
   mainEndedAtMs: 100_000,
   because: 'settled',
-  count: beginCount(0),
-  isExporterRestarted: false,
-  hasAnswered: true,
+  count: { ...beginCount(0), hasAnswered: true },
   goneSinceMs: null,
   scrapedAtMs: null,
 };

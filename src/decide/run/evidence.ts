@@ -1,8 +1,8 @@
 // What one observation proves of main, and the series of observations that prove the same. Pure.
 
 import type { ConditionObservation, Observation, Policy } from '../model.ts';
-import type { Facts, Series, SinceEnd } from '../state.ts';
-import { advanceCount, beginCount, hasRestarted, type PollHistory } from './scrape-count.ts';
+import type { Facts, Series } from '../state.ts';
+import { advanceCount, beginCount, type PollHistory } from './scrape-count.ts';
 
 /** A longer observation cannot be the baseline: its counters are too much older than the end it proved. */
 const BASELINE_MAX_MS = 1_000;
@@ -83,20 +83,10 @@ function judgeSignal({ terminatedAtMs }: Facts): ConditionObservation {
     : { kind: 'done', seen: SIGNAL_SEEN, provesWasAlive: true };
 }
 
-/** What was seen of the exporter since main ended, with one more observation; `history` is older. */
-export function advanceSinceEnd(seen: SinceEnd, observation: Observation, history: PollHistory): SinceEnd {
-  return {
-    count: advanceCount(seen.count, observation, history),
-    isExporterRestarted: seen.isExporterRestarted || hasRestarted(history, observation),
-    hasAnswered: seen.hasAnswered || observation.exporter.kind === 'answered',
-  };
-}
-
 /** The series that begins with this observation. */
 export function beginSeries(observation: Observation, history: PollHistory): Series {
   const sinceMs = observation.atMs;
-  const unseen = { count: beginCount(sinceMs - BASELINE_MAX_MS), isExporterRestarted: false, hasAnswered: false };
-  return { sinceMs, provenCount: 1, ...advanceSinceEnd(unseen, observation, history) };
+  return { sinceMs, provenCount: 1, count: advanceCount(beginCount(sinceMs - BASELINE_MAX_MS), observation, history) };
 }
 
 /** An alive observation breaks a series; one that proves begins it; any other leaves it as it is. */
@@ -109,7 +99,7 @@ export function advanceSeries(
   if (isAlive) return null;
   if (series === null) return isProven ? beginSeries(observation, history) : null;
   const provenCount = series.provenCount + (isProven ? 1 : 0);
-  return { ...series, provenCount, ...advanceSinceEnd(series, observation, history) };
+  return { ...series, provenCount, count: advanceCount(series.count, observation, history) };
 }
 
 /** Whether this very observation proves the series again, as the second one at least, and for long enough. */

@@ -24,7 +24,7 @@ import { beginCount, type Count, isQuiet } from './scrape-count.ts';
 
 /** Main has ended, with the series that proved it: the hold begins. */
 export function hold(turn: Turn, series: Series, because: Reason): Decision {
-  const { sinceMs, count, isExporterRestarted, hasAnswered } = series;
+  const { sinceMs, count } = series;
   const id = because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded';
   const end = describeEnd(turn.evidence.text, turn.observation.atMs - sinceMs, turn.policy);
   return holdOn(addLog(turn, id, end), {
@@ -32,8 +32,6 @@ export function hold(turn: Turn, series: Series, because: Reason): Decision {
     mainEndedAtMs: sinceMs,
     because,
     count,
-    isExporterRestarted,
-    hasAnswered,
   });
 }
 
@@ -43,13 +41,7 @@ function describeEnd(seen: string, agoMs: number, { limits }: Policy): LogEntry[
   return { seen, secondsAgo: toSeconds(agoMs), scrapesWanted, ttlSeconds: ttlMs / 1000 };
 }
 
-const NEW_HOLD = {
-  kind: 'holding',
-  isExporterRestarted: false,
-  hasAnswered: false,
-  goneSinceMs: null,
-  scrapedAtMs: null,
-} as const;
+const NEW_HOLD = { kind: 'holding', goneSinceMs: null, scrapedAtMs: null } as const;
 
 /** The first signal: main may end within the grace, so observe at once; or it is itself the end of main. */
 export function decideSignalled({ facts, phase }: WatchState, atMs: number, policy: Policy): WatchDecision {
@@ -93,13 +85,12 @@ export function holdOn(turn: Turn, phase: Holding): Decision {
   if (isHandedOver) return end('handedOver');
   const scrapedAtMs = phase.scrapedAtMs ?? (isReached ? observation.atMs : null);
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
-  const isGoneNow =
-    phase.isExporterRestarted || because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
+  const isGoneNow = phase.count.isRestarted || because === 'exporterGone' || (evidence.isRefused && facts.hasAnswered);
   if (scrapedAtMs !== null) {
     // A quit cuts an answer off: let the scrape in flight end first.
     const isWaitOver = observation.atMs - scrapedAtMs >= IN_FLIGHT_WAIT_MS;
     const canCut = isQuiet(observation) || isWaitOver || isTtlOver || isGraceOver(turn);
-    if (canCut || evidence.isRefused || phase.isExporterRestarted) return end('scraped');
+    if (canCut || evidence.isRefused || phase.count.isRestarted) return end('scraped');
   } else {
     if (isGoneNow || isGone(phase.goneSinceMs, turn)) return end('exporterGone');
     if (isTtlOver) return end('expired');
@@ -179,7 +170,7 @@ export function quit(turn: Turn, outcome: HoldOutcome, because: Reason, held: Ho
   const judged = logVerdict(quitting, judgeEnd(turn.facts, { because, mainEndedAtMs }, policy));
   const { facts, log } = held === null ? judged : warnOfLoss(judged);
   const sinceMs = observation.atMs;
-  const hasAnswered = held?.hasAnswered ?? false;
+  const hasAnswered = held?.count.hasAnswered ?? false;
   const { handOver } = held ?? {};
   const watchEnd = { sinceMs, outcome, because, mainEndedAtMs, scrapesSeenCount, hasAnswered, handOver };
   return beginQuitting(facts, watchEnd, log, policy);

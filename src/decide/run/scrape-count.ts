@@ -17,8 +17,11 @@ export type PollHistory = {
 
 export const EMPTY_HISTORY: PollHistory = { finishedCount: null, givenUpCount: 0 };
 
-/** One count of others' scrapes, from its baseline on. */
+/** One count of others' scrapes, from its baseline on, and what else was seen of the exporter meanwhile. */
 export type Count = {
+  /** It was restarted: its numbers are gone. */
+  readonly isRestarted: boolean;
+  readonly hasAnswered: boolean;
   /** Looks that began earlier cannot be the baseline: their counters are too old. */
   readonly notBeforeMs: number;
   /** null until a look with counters came. */
@@ -39,7 +42,8 @@ export type Count = {
 
 /** A count that may take its baseline from a look that began at `notBeforeMs` or later. */
 export function beginCount(notBeforeMs: number): Count {
-  return { notBeforeMs, baseline: null, ownCount: 0, ownDoubtfulCount: 0, seenCount: 0, isNobody: false };
+  const unseen = { isRestarted: false, hasAnswered: false, isNobody: false, baseline: null };
+  return { ...unseen, notBeforeMs, ownCount: 0, ownDoubtfulCount: 0, seenCount: 0 };
 }
 
 export function readCounters(look: Observation): ScrapeCounters | null {
@@ -70,8 +74,13 @@ export function advanceHistory(trail: PollHistory, look: Observation): PollHisto
 }
 
 /** The count after one more look; `trail` is the one before that look. */
-export function advanceCount(count: Count, look: Observation, trail: PollHistory): Count {
+export function advanceCount(before: Count, look: Observation, trail: PollHistory): Count {
   const { exporter } = look;
+  const count = {
+    ...before,
+    isRestarted: before.isRestarted || hasRestarted(trail, look),
+    hasAnswered: before.hasAnswered || exporter.kind === 'answered',
+  };
   const counters = readCounters(look);
   if (counters === null) {
     const isDoubtful = exporter.kind === 'failed' && exporter.mayCount;

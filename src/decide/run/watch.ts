@@ -9,7 +9,7 @@ import { addLog } from '../quit/quitting.ts';
 import { addRequest, addScrape, findInterval, isLogged, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
 import { listUnread } from '../verdict.ts';
-import { advanceSeries, advanceSinceEnd, beginSeries, describe, isSettled, judgeObservation } from './evidence.ts';
+import { advanceSeries, beginSeries, describe, isSettled, judgeObservation } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
 import { withdrawFirst } from './hand-over.ts';
 import {
@@ -26,6 +26,7 @@ import {
   watch,
 } from './hold.ts';
 import { findHoldEnd, findRunEnd } from './pace.ts';
+import { advanceCount } from './scrape-count.ts';
 
 /** After this long the other conditions are believed without an unreadable metric. */
 export const WITHOUT_METRIC_AFTER_MS = 60_000;
@@ -190,8 +191,8 @@ function decideHolding(turn: Turn, before: Holding): Decision {
     const again = runOn(addLog(turn, 'mainRunningAgain', { seen: evidence.text }), JUST_RUNNING);
     return withdrawFirst(again, before, observation.atMs, turn.policy);
   }
-  const seen = advanceSinceEnd(before, observation, turn.before.history);
-  return holdOn(turn, { ...before, ...seen, goneSinceMs: advanceGone(before.goneSinceMs, turn) });
+  const count = advanceCount(before.count, observation, turn.before.history);
+  return holdOn(turn, { ...before, count, goneSinceMs: advanceGone(before.goneSinceMs, turn) });
 }
 
 function advance(series: Series | null, { observation, before, evidence }: Turn, isProven: boolean): Series | null {

@@ -95,24 +95,30 @@ test('a series knows that the exporter was restarted in it, at its beginning or 
   const proven = { isAlive: false, isProven: true };
   const fell = observe([], { exporter: answer(2) });
   const rose = observe([], { exporter: answer(11) });
-  assert.equal(beginSeries(fell, history).isExporterRestarted, true);
+  assert.equal(beginSeries(fell, history).count.isRestarted, true);
   const begun = beginSeries(rose, history);
-  assert.equal(begun.isExporterRestarted, false);
+  assert.equal(begun.count.isRestarted, false);
   const restarted = advanceSeries(begun, fell, history, proven);
-  assert.equal(restarted?.isExporterRestarted, true);
-  assert.equal(advanceSeries(restarted, rose, EMPTY_HISTORY, proven)?.isExporterRestarted, true, 'it stays so');
+  assert.equal(restarted?.count.isRestarted, true);
+  assert.equal(advanceSeries(restarted, rose, EMPTY_HISTORY, proven)?.count.isRestarted, true, 'it stays so');
 });
 
 test('a series knows that the exporter answered in it, at its beginning or later', () => {
   const proven = { isAlive: false, isProven: true };
   const silent = beginSeries(observe([]), EMPTY_HISTORY);
-  assert.equal(silent.hasAnswered, false);
-  assert.equal(beginSeries(observe([], { exporter: REFUSED }), EMPTY_HISTORY).hasAnswered, false);
+  assert.equal(silent.count.hasAnswered, false);
+  assert.equal(beginSeries(observe([], { exporter: REFUSED }), EMPTY_HISTORY).count.hasAnswered, false);
   const answered = beginSeries(observe([], { exporter: answer(1) }), EMPTY_HISTORY);
-  assert.equal(answered.hasAnswered, true);
-  assert.equal(advanceSeries(answered, observe([]), EMPTY_HISTORY, proven)?.hasAnswered, true, 'it stays so');
-  assert.equal(advanceSeries(silent, observe([], { exporter: answer(1) }), EMPTY_HISTORY, proven)?.hasAnswered, true);
-  assert.equal(advanceSeries(silent, observe([], { exporter: REFUSED }), EMPTY_HISTORY, proven)?.hasAnswered, false);
+  assert.equal(answered.count.hasAnswered, true);
+  assert.equal(advanceSeries(answered, observe([]), EMPTY_HISTORY, proven)?.count.hasAnswered, true, 'it stays so');
+  assert.equal(
+    advanceSeries(silent, observe([], { exporter: answer(1) }), EMPTY_HISTORY, proven)?.count.hasAnswered,
+    true,
+  );
+  assert.equal(
+    advanceSeries(silent, observe([], { exporter: REFUSED }), EMPTY_HISTORY, proven)?.count.hasAnswered,
+    false,
+  );
 });
 
 test('beginSeries() takes no baseline from an observation of more than a second', () => {

@@ -128,8 +128,6 @@ test('advanceNumbers() goes by the end that was seen before', () => {
     sinceMs: 0,
     provenCount: 1,
     count: state.facts.running.count,
-    isExporterRestarted: false,
-    hasAnswered: true,
   };
   const phases: readonly (readonly [Phase, boolean])[] = [
     [{ kind: 'waiting', done: null }, false],

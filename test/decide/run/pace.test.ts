@@ -42,7 +42,7 @@ test('nextObserve() comes when the settle time ends, not up to one pace later', 
 });
 
 test('nextObserve() comes at the TTL, and once the hold could end when the wait for answers is over', () => {
-  const holding: Holding = { ...HOLDING, mainEndedAtMs: 10_000, hasAnswered: false };
+  const holding: Holding = { ...HOLDING, mainEndedAtMs: 10_000 };
   const limits = { ttlMs: 20_000 };
   assert.equal(findNext(holding, observe(29_700), limits), 30_000);
   assert.equal(findNext(holding, observe(30_000), limits), 30_000, 'the process stood still over the TTL');

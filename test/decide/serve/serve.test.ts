@@ -29,8 +29,6 @@ const SERIES: Series = {
   sinceMs: 5_000,
   provenCount: 1,
   count: beginCount(0),
-  isExporterRestarted: false,
-  hasAnswered: true,
 };
 const NEVER_STARTED: Phase = { ...QUITTING, outcome: 'neverStarted', because: 'startTimeout', mainEndedAtMs: null };
 
