@@ -26,7 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly from: readonly string[]; re
     why: 'a body is kept; what it stands for is decided in decide/',
   },
   observe: {
-    from: ['base', 'exposition', 'pod', 'decide/run/pace', 'decide/serve/pages', 'decide/serve/reads', 'type decide'],
+    from: ['base', 'exposition', 'pod', 'decide/run/pace', 'decide/serve/budget', 'decide/serve/reads', 'type decide'],
     why: 'an observation says what it saw',
   },
   quit: { from: ['base', 'type decide'], why: 'what is done was decided elsewhere' },

@@ -212,6 +212,20 @@ export type Observation = {
   readonly front?: FrontObservation;
 };
 
+/** What is read: main's own endpoint, an exporter beside it, textfiles, Locust's page, or what was pushed. */
+export type SourceKind = 'program' | 'exporter' | 'files' | 'locust' | 'pushes';
+
+const SOURCE_KINDS: Readonly<Record<string, SourceKind>> = {
+  'file:': 'files',
+  'locust+http:': 'locust',
+  'pushgateway:': 'pushes',
+};
+
+/** What is read, by the scheme of its URL. */
+export function findSourceKind({ protocol }: { readonly protocol: string }): SourceKind {
+  return SOURCE_KINDS[protocol] ?? 'program';
+}
+
 /** The signals that are heard; the second one decides the exit code. */
 export type SignalName = 'SIGTERM' | 'SIGINT';
 

@@ -2,7 +2,7 @@
 // what a scrape gets: decide/serve/serve.ts does.
 
 import { callAfter } from '../base/waits.ts';
-import type { FrontObservation } from '../decide/model.ts';
+import { type FrontObservation, findSourceKind } from '../decide/model.ts';
 import { LAST_WAIT_MS } from '../decide/run/pace.ts';
 import { findRestFactor } from '../decide/serve/budget.ts';
 import { findLastPage, toMissesSeconds } from '../decide/serve/last-page.ts';
@@ -14,7 +14,7 @@ import {
   NO_SCRAPERS,
   type ScraperRequest,
 } from '../decide/serve/scrapers.ts';
-import { findSourceKind, type MainView, type SourceState } from '../decide/serve/serve.ts';
+import type { MainView, SourceState } from '../decide/serve/serve.ts';
 import type { FrontEvent } from '../decide/state.ts';
 import { openReads, type Reads } from '../observe/reads.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -1,8 +1,8 @@
 // The source, read and kept as decide/serve/kept.ts says. Holds no rule.
 
 import type { LogEntry } from '../decide/messages.ts';
-import type { ExporterObservation, FrontObservation } from '../decide/model.ts';
-import type { Wanted } from '../decide/serve/budget.ts';
+import type { ExporterObservation, FrontObservation, SourceKind } from '../decide/model.ts';
+import { TEXT_ACCEPT, type Wanted } from '../decide/serve/budget.ts';
 import { addCall, findCall, hasPutAside, isOwed, keepLiving, replacePages, takeCalled } from '../decide/serve/calls.ts';
 import {
   type Dropped,
@@ -14,23 +14,13 @@ import {
   takeWhole,
   type WholeAnswer,
 } from '../decide/serve/kept.ts';
-import {
-  beginPages,
-  chooseAccept,
-  findPage,
-  listKept,
-  listWanted,
-  pickPage,
-  TEXT_ACCEPT,
-  takeUse,
-} from '../decide/serve/pages.ts';
+import { beginPages, chooseAccept, findPage, listKept, listWanted, pickPage, takeUse } from '../decide/serve/pages.ts';
 import {
   beginSource,
   findVanishedKeptMs,
   isLastReadDue,
   type MainView,
   observeSource,
-  type SourceKind,
   type SourceState,
   type VanishedFate,
 } from '../decide/serve/serve.ts';

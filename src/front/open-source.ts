@@ -2,7 +2,7 @@
 
 import { dialBeside } from '../base/net/dial.ts';
 import { openExchange } from '../base/net/exchange.ts';
-import { findSourceKind } from '../decide/serve/serve.ts';
+import { findSourceKind } from '../decide/model.ts';
 import type { GetterParts } from '../observe/get-exposition.ts';
 import { describeListenProblem } from './listen.ts';
 import { openLocustSource } from './locust/source.ts';

@@ -4,7 +4,7 @@
 import { type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { type Clock, type Limits, SYSTEM_CLOCK } from '../base/waits.ts';
-import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../decide/serve/budget.ts';
 import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
 import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts';
 

@@ -3,8 +3,7 @@
 
 import { type Clock, callAfter, onLimit, runWithin, waitFor } from '../base/waits.ts';
 import { SHORT_READ_MS } from '../decide/run/pace.ts';
-import type { Wanted } from '../decide/serve/budget.ts';
-import { TEXT_ACCEPT } from '../decide/serve/pages.ts';
+import { TEXT_ACCEPT, type Wanted } from '../decide/serve/budget.ts';
 import {
   beginReads,
   endRead,

@@ -6,9 +6,9 @@ import type { Policy } from '../decide/model.ts';
 import type { Answer, ForceResult } from '../decide/quit/quit-target.ts';
 import { LAST_TRY_MS } from '../decide/quit/quitting.ts';
 import { STALL_MS } from '../decide/run/evidence.ts';
-import { LATE_MS } from '../decide/run/facts.ts';
+import { LATE_MS, viewMain } from '../decide/run/facts.ts';
 import { begin, step } from '../decide/run/step.ts';
-import { type MainView, viewMain } from '../decide/serve/serve.ts';
+import type { MainView } from '../decide/serve/serve.ts';
 import type {
   Decision,
   EndDecision,

@@ -3,30 +3,30 @@
 import assert from 'node:assert/strict';
 import { buildPolicy, readConfig } from '../../src/config/config.ts';
 import { type LogEntry, MESSAGES } from '../../src/decide/messages.ts';
-import type {
-  ConditionObservation,
-  ExporterObservation,
-  FrontObservation,
-  Observation,
-  Policy,
-  ScrapeCounters,
+import {
+  type ConditionObservation,
+  type ExporterObservation,
+  type FrontObservation,
+  findSourceKind,
+  type Observation,
+  type Policy,
+  type ScrapeCounters,
 } from '../../src/decide/model.ts';
 import type { Answer, ForceResult, Probe } from '../../src/decide/quit/quit-target.ts';
 import { buildReport, fitReport } from '../../src/decide/report/report.ts';
+import { viewMain } from '../../src/decide/run/facts.ts';
 import { begin, step } from '../../src/decide/run/step.ts';
 import type { ScraperRequest } from '../../src/decide/serve/scrapers.ts';
 import {
   type AnswerKind,
   beginSource,
   chooseAnswer,
-  findSourceKind,
   observeSource,
   type SourceResult,
   type SourceState,
   takeAnswer,
   takeRefusal,
   takeView,
-  viewMain,
 } from '../../src/decide/serve/serve.ts';
 import type {
   Decision,

@@ -1,7 +1,7 @@
 // The source of a story: a program that answers as the last line about it said.
 
 import type { Exchange, ExchangeResult, Request } from '../../src/base/net/exchange.ts';
-import { TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../src/decide/serve/budget.ts';
 import type { Format } from '../../src/exposition/format.ts';
 import { END_LINE, TYPES, writeFamily } from './simulation/page.ts';
 import type { World } from './simulation/world.ts';

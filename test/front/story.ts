@@ -4,7 +4,8 @@
 import type { Clock } from '../../src/base/waits.ts';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import type { FrontObservation } from '../../src/decide/model.ts';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../src/decide/serve/budget.ts';
+import { RICH_ACCEPT } from '../../src/decide/serve/pages.ts';
 import type { ObservationNeed } from '../../src/decide/serve/reads.ts';
 import { addRequest, addScrape, NO_SCRAPERS, type ServedScrape } from '../../src/decide/serve/scrapers.ts';
 import type { MainView } from '../../src/decide/serve/serve.ts';

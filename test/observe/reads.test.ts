@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { TEXT_ACCEPT } from '../../src/decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../src/decide/serve/budget.ts';
 import type { Beginning, BegunAnswer, Source, SourceRead } from '../../src/front/sources/source.ts';
 import { makeFailedReading, NOT_READ } from '../../src/observe/exporter.ts';
 import { openReads, type Reads, type ReadsParts, type ScrapeRead } from '../../src/observe/reads.ts';

@@ -1,12 +1,11 @@
 // The fields of the report. Pure. They hold only what was seen; unknown is null.
 
 import { cut } from '../../base/text.ts';
-import { type ExitCodes, findLeastWanted, type HoldOutcome, type Outcome, type Policy, toSeconds } from '../model.ts';
+import { type ExitCodes, findLeastWanted, type Outcome, type Policy, type SourceKind, toSeconds } from '../model.ts';
 import { findExitCode, judgeRun } from '../quit/exit-codes.ts';
 import { countScrapesWhileRunning } from '../run/facts.ts';
 import { findLastPage, findLastReadMs, type LastPage, toMissesSeconds } from '../serve/last-page.ts';
 import { findInterval, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
-import type { SourceKind } from '../serve/serve.ts';
 import type { DoneEffect, Phase, SendReport, State, TargetReport } from '../state.ts';
 import type { FailedThreshold, Verdict } from '../verdict.ts';
 
@@ -68,7 +67,7 @@ export type Report = {
 type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
 
 /** The outcome of a run, or `unfinished`. */
-export type RunOutcome = HoldOutcome | 'unfinished';
+export type RunOutcome = Exclude<Outcome, 'misconfigured' | 'bug'>;
 
 /** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
 export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;

@@ -2,6 +2,7 @@
 
 import type { FrontObservation, Observation, Totals } from '../model.ts';
 import { addStandstill, NO_SCRAPERS } from '../serve/scrapers.ts';
+import type { MainView } from '../serve/serve.ts';
 import type { Facts, Phase, State, WatchState } from '../state.ts';
 import { advanceContinuity, type JudgedNumbers, NO_NUMBERS, takeReadings } from '../verdict.ts';
 import type { Evidence } from './evidence.ts';
@@ -113,6 +114,19 @@ function advanceRunning({ running, history }: Facts, observation: Observation): 
     beforeRestartCount: running.beforeRestartCount + running.count.seenCount,
     wasScrapedBefore: running.wasScrapedBefore || !running.count.isNobody,
   };
+}
+
+/** Main, as far as a state shows it. */
+export function viewMain({ facts, phase }: State): MainView {
+  const wasAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
+  if (phase.kind === 'holding' || phase.kind === 'quitting') {
+    const holdOverAtMs = phase.kind === 'holding' ? phase.scrapedAtMs : null;
+    return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs, ...(holdOverAtMs !== null && { holdOverAtMs }) };
+  }
+  // Where a metric stays unreadable, the other conditions prove the end.
+  const isRunning = phase.kind === 'running';
+  const isEnding = (phase.done !== null && (isRunning || wasAlive)) || (isRunning && phase.others !== null);
+  return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
 }
 
 /** Scrapes by others until main ended, a lower bound; null if the exporter shows no counter. */

@@ -1,7 +1,7 @@
 // What our own reads may cost main: how long its page is left alone after a read, and when the next of our
 // own may begin. Pure.
 
-import type { SourceKind } from './serve.ts';
+import type { SourceKind } from '../model.ts';
 
 /** How many times as long as a read took main is left alone: 100 is one percent of its time. */
 export const REST_FACTORS = {
@@ -91,6 +91,9 @@ export function findLastRestMs(tookMs: number, failedCount: number, restFactor: 
 
 /** A read that has ended. `isOwn`: no scrape shared it. */
 export type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number; readonly isOwn: boolean };
+
+/** Asks for what every scraper takes. */
+export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 
 /** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
 export type Wanted = { readonly accept: string; readonly isSpare?: boolean };

@@ -2,10 +2,8 @@
 // are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
 import type { LogEntry } from '../messages.ts';
-import type { Wanted } from './budget.ts';
+import { TEXT_ACCEPT, type Wanted } from './budget.ts';
 
-/** Asks for what every scraper takes. */
-export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 /** What the media types begin with that a newcomer may take instead of text. */
 export const RICH_TYPES = {
   protobuf: 'application/vnd.google.protobuf',

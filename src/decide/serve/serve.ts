@@ -1,8 +1,13 @@
 // The law of a kept source: what it must know of main, what a scrape gets, what an answer becomes, when the
 // source is not read again. Pure: from a state and an event to the next state.
 
-import { assertNever, type ExporterObservation, type FrontObservation, type ThresholdReading } from '../model.ts';
-import type { State } from '../state.ts';
+import {
+  assertNever,
+  type ExporterObservation,
+  type FrontObservation,
+  type SourceKind,
+  type ThresholdReading,
+} from '../model.ts';
 import { advanceContinuity, type Continuity, mergeReading, UNSEEN } from '../verdict.ts';
 
 /** Main, as far as it is known. */
@@ -16,32 +21,6 @@ export type MainView = {
   /** Since when the hold (the wait for scrapes after main's end) waits for answers in flight only. */
   readonly holdOverAtMs?: number;
 };
-
-export function viewMain({ facts, phase }: State): MainView {
-  const wasAlive = facts.aliveSinceMs !== null || facts.wasAliveBefore;
-  if (phase.kind === 'holding' || phase.kind === 'quitting') {
-    const holdOverAtMs = phase.kind === 'holding' ? phase.scrapedAtMs : null;
-    return { main: 'ended', wasAlive, endedAtMs: phase.mainEndedAtMs, ...(holdOverAtMs !== null && { holdOverAtMs }) };
-  }
-  // Where a metric stays unreadable, the other conditions prove the end.
-  const isRunning = phase.kind === 'running';
-  const isEnding = (phase.done !== null && (isRunning || wasAlive)) || (isRunning && phase.others !== null);
-  return { main: isEnding ? 'ending' : 'living', wasAlive, endedAtMs: null };
-}
-
-/** What is read: main's own endpoint, an exporter beside it, textfiles, Locust's page, or what was pushed. */
-export type SourceKind = 'program' | 'exporter' | 'files' | 'locust' | 'pushes';
-
-const SOURCE_KINDS: Readonly<Record<string, SourceKind>> = {
-  'file:': 'files',
-  'locust+http:': 'locust',
-  'pushgateway:': 'pushes',
-};
-
-/** What is read, by the scheme of its URL. */
-export function findSourceKind({ protocol }: { readonly protocol: string }): SourceKind {
-  return SOURCE_KINDS[protocol] ?? 'program';
-}
 
 /** What is remembered of a source, and of what is kept of it. */
 export type SourceState = {

@@ -1,6 +1,7 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
-import { ACCEPTS_MAX_COUNT, TEXT_ACCEPT } from '../../decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../decide/serve/budget.ts';
+import { ACCEPTS_MAX_COUNT } from '../../decide/serve/pages.ts';
 import { chooseReading, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
 import { readNumber } from '../../exposition/protobuf-messages.ts';

@@ -10,7 +10,8 @@ import {
   NO_CLAIM,
   type Rates,
 } from '../../../src/decide/keep/keep.ts';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/budget.ts';
+import { RICH_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import { playKeeper } from './keep-transcript.ts';
 
 const folder = new URL('../../../fixtures/transcripts/keeper/', import.meta.url);

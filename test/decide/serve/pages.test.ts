@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/budget.ts';
 import {
   type AcceptUse,
   beginPages,
@@ -10,7 +11,6 @@ import {
   type Pages,
   RICH_ACCEPT,
   readAccept,
-  TEXT_ACCEPT,
   takeFailure,
   takeKept,
   takePage,

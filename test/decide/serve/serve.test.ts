@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { initialState } from '../../../src/decide/run/facts.ts';
+import type { SourceKind } from '../../../src/decide/model.ts';
+import { initialState, viewMain } from '../../../src/decide/run/facts.ts';
 import { beginCount } from '../../../src/decide/run/scrape-count.ts';
 import { takeWhole, type WholeAnswer } from '../../../src/decide/serve/kept.ts';
 import { beginPages, takeUse } from '../../../src/decide/serve/pages.ts';
@@ -14,13 +15,11 @@ import {
   findVanishedKeptMs,
   isLastReadDue,
   type MainView,
-  type SourceKind,
   type SourceResult,
   type SourceState,
   takeAnswer,
   takeRefusal,
   takeView,
-  viewMain,
 } from '../../../src/decide/serve/serve.ts';
 import type { Phase, Series, State } from '../../../src/decide/state.ts';
 import { HOLDING, QUITTING } from '../phases.ts';

@@ -6,8 +6,7 @@
 
 import { findWatchEnd, hasHold } from '../../../src/decide/model.ts';
 import { findAnswersEnd, LAST_READ_MS } from '../../../src/decide/run/pace.ts';
-import { REST_FACTORS } from '../../../src/decide/serve/budget.ts';
-import { TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
+import { REST_FACTORS, TEXT_ACCEPT } from '../../../src/decide/serve/budget.ts';
 import { READ_TIMEOUT_MS } from '../../../src/decide/serve/reads.ts';
 import { ACCEPTS, type Page, showPage } from './page.ts';
 import { isBySignal, isOwn, type Scenario } from './scenario.ts';

@@ -2,7 +2,8 @@
 // families, end, and come again with its counters at 0.
 
 import type { Exchange, ExchangeResult, Request } from '../../../src/base/net/exchange.ts';
-import { RICH_ACCEPT, TEXT_ACCEPT } from '../../../src/decide/serve/pages.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/budget.ts';
+import { RICH_ACCEPT } from '../../../src/decide/serve/pages.ts';
 import type { Format } from '../../../src/exposition/format.ts';
 import { ACCEPTS, END_LINE, type Page, showPage, TYPES, writeFamily } from './page.ts';
 import { START_SECONDS, type World } from './world.ts';
