@@ -66,9 +66,6 @@ export type Report = {
 
 type PendingTarget = { readonly target: string; readonly result: 'pending'; readonly hint?: undefined };
 
-/** The outcome of a run, or `unfinished`. */
-export type RunOutcome = Exclude<Outcome, 'misconfigured' | 'bug'>;
-
 /** When a report is written: on the way, for the webhook before the last targets are asked, or at the end. */
 export type ReportStage = { readonly kind: 'unfinished' } | { readonly kind: 'beforeTargets' } | DoneEffect;
 
@@ -95,7 +92,7 @@ export function buildFields(input: ReportInput) {
   const heldUntilMs = phase.kind === 'quitting' ? phase.sinceMs : nowMs;
   const ranMs = facts.aliveSinceMs === null ? null : (mainEndedAtMs ?? heldUntilMs) - facts.aliveSinceMs;
   const ended = phase.kind === 'quitting' ? phase.outcome : 'terminated';
-  const outcome: RunOutcome = stage.kind === 'unfinished' ? 'unfinished' : ended;
+  const outcome: Exclude<Outcome, 'misconfigured' | 'bug'> = stage.kind === 'unfinished' ? 'unfinished' : ended;
   const judged = judgeRun(state, policy, stage.kind === 'done' ? stage.by : null);
   const { seen, wanted, came } = countScrapes(input);
   const lastPage = findReportedPage(input, mainEndedAtMs);

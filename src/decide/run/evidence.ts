@@ -1,5 +1,6 @@
 // What one observation proves of main, and the series of observations that prove the same. Pure.
 
+import type { LogEntry } from '../messages.ts';
 import type { ConditionObservation, Observation, Policy } from '../model.ts';
 import type { Facts, Series } from '../state.ts';
 import { advanceCount, beginCount, type PollHistory } from './scrape-count.ts';
@@ -31,6 +32,22 @@ export type Evidence = {
   /** What was seen, for the log; what the observation before saw where this one saw nothing. */
   readonly text: string;
 };
+
+/** One observation on its way through the rules. */
+export type Turn = {
+  /** The facts from before it. */
+  readonly before: Facts;
+  readonly facts: Facts;
+  readonly observation: Observation;
+  readonly evidence: Evidence;
+  readonly policy: Policy;
+  readonly log: readonly LogEntry[];
+};
+
+/** Whether a limit is over, and this observation saw what is there since. */
+export function isOver({ observation, evidence }: Turn, limitMs: number): boolean {
+  return observation.readAtMs >= limitMs && !evidence.isStalled;
+}
 
 /** Judges an observation; `facts` are those from before it. */
 export function judgeObservation(observation: Observation, facts: Facts, { conditions: rows }: Policy): Evidence {

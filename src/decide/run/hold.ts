@@ -2,22 +2,13 @@
 // share with the rules of watching. Pure.
 
 import type { LogEntry, MessageId } from '../messages.ts';
-import {
-  type FrontObservation,
-  findLeastWanted,
-  findWatchEnd,
-  type HoldOutcome,
-  hasHold,
-  type Observation,
-  type Policy,
-  toSeconds,
-} from '../model.ts';
+import { findLeastWanted, findWatchEnd, type HoldOutcome, hasHold, type Policy, toSeconds } from '../model.ts';
 import { judgeEnd } from '../quit/exit-codes.ts';
 import { addLog, beginQuitting } from '../quit/quitting.ts';
 import { findInterval, findSilence, isLogged, judgeTurnout, nameScraper, type Scraper } from '../serve/scrapers.ts';
-import type { Decision, Facts, Holding, Reason, Series, WatchDecision, WatchPhase, WatchState } from '../state.ts';
+import type { Decision, Holding, Reason, Series, WatchDecision, WatchPhase, WatchState } from '../state.ts';
 import { findAlwaysZero, type Verdict } from '../verdict.ts';
-import { type Evidence, SIGNAL_SEEN } from './evidence.ts';
+import { isOver, SIGNAL_SEEN, type Turn } from './evidence.ts';
 import { beginHandOver, isHandOverDue } from './hand-over.ts';
 import { findAnswersEnd, IN_FLIGHT_WAIT_MS, needsLastRead, nextObserve } from './pace.ts';
 import { beginCount, type Count, isQuiet } from './scrape-count.ts';
@@ -27,12 +18,7 @@ export function hold(turn: Turn, series: Series, because: Reason): Decision {
   const { sinceMs, count } = series;
   const id = because === 'runTimeout' ? 'mainRanTooLong' : 'mainEnded';
   const end = describeEnd(turn.evidence.text, turn.observation.atMs - sinceMs, turn.policy);
-  return holdOn(addLog(turn, id, end), {
-    ...NEW_HOLD,
-    mainEndedAtMs: sinceMs,
-    because,
-    count,
-  });
+  return holdOn(addLog(turn, id, end), { ...NEW_HOLD, mainEndedAtMs: sinceMs, because, count });
 }
 
 /** What is logged of main's end, which came `agoMs` ago. */
@@ -123,7 +109,7 @@ function holdWithFront(before: Turn, phase: Holding): Decision {
   const end = (outcome: HoldOutcome) => endHold(turn, phase, outcome);
   const isUnread = needsLastRead({ facts: turn.facts, phase }, policy);
   // After the signal nobody is left to push.
-  const isUnpushed = before.facts.terminatedAtMs !== null && hasNoPush(front.seen);
+  const isUnpushed = before.facts.terminatedAtMs !== null && hasNoPush(before);
   const isNothingLeft = !isUnread && (isUnpushed || (front.seen.answeredAtMs === null && evidence.isRefused));
   const isTtlOver = isOver(turn, phase.mainEndedAtMs + limits.ttlMs);
   const canEnd = isReached || isHandedOver || isNothingLeft || isTtlOver || isGraceOver(turn);
@@ -201,14 +187,15 @@ function logVerdict(turn: Turn, verdict: Verdict | null): Turn {
 }
 
 /** Pushes are taken in, and none came. */
-function hasNoPush({ pushes }: FrontObservation): boolean {
+function hasNoPush({ facts }: Turn): boolean {
+  const { pushes } = facts.front.seen;
   return pushes?.takenCount === 0 && pushes.refusedCount === 0;
 }
 
 /** Warns where main's last numbers, or all of them, never came. */
 function warnOfLoss(turn: Turn): Turn {
   const { hookCallsCount } = turn.facts.front.seen;
-  const warned = hasNoPush(turn.facts.front.seen) ? warnOnce(turn, 'nothingPushed', {}) : turn;
+  const warned = hasNoPush(turn) ? warnOnce(turn, 'nothingPushed', {}) : turn;
   return hookCallsCount === 0 && turn.facts.hasAnswered ? warnOnce(warned, 'hookNotCalled', {}) : warned;
 }
 
@@ -227,22 +214,6 @@ export function watch({ facts, observation, policy, log }: Turn, phase: WatchPha
 
 /** A refusing exporter is gone after this long, all else proven: a container restart takes less. */
 export const GONE_AFTER_MS = 15_000;
-
-/** One observation on its way through the rules. */
-export type Turn = {
-  /** The facts from before it. */
-  readonly before: Facts;
-  readonly facts: Facts;
-  readonly observation: Observation;
-  readonly evidence: Evidence;
-  readonly policy: Policy;
-  readonly log: readonly LogEntry[];
-};
-
-/** Whether a limit is over, and this observation saw what is there since. */
-export function isOver({ observation, evidence }: Turn, limitMs: number): boolean {
-  return observation.readAtMs >= limitMs && !evidence.isStalled;
-}
 
 export function isGraceOver(turn: Turn): boolean {
   const { terminatedAtMs } = turn.facts;

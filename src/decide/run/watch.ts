@@ -9,22 +9,10 @@ import { addLog } from '../quit/quitting.ts';
 import { addRequest, addScrape, findInterval, isLogged, judgeTurnout, nameScraper } from '../serve/scrapers.ts';
 import type { Decision, Holding, Running, Series, Waiting, WatchDecision, WatchEvent, WatchState } from '../state.ts';
 import { listUnread } from '../verdict.ts';
-import { advanceSeries, beginSeries, describe, isSettled, judgeObservation } from './evidence.ts';
+import { advanceSeries, beginSeries, describe, isOver, isSettled, judgeObservation, type Turn } from './evidence.ts';
 import { advanceFacts, advanceNumbers } from './facts.ts';
 import { withdrawFirst } from './hand-over.ts';
-import {
-  countTurnout,
-  decideSignalled,
-  hold,
-  holdOn,
-  isGone,
-  isGraceOver,
-  isOver,
-  quit,
-  type Turn,
-  warnOnce,
-  watch,
-} from './hold.ts';
+import { countTurnout, decideSignalled, hold, holdOn, isGone, isGraceOver, quit, warnOnce, watch } from './hold.ts';
 import { findHoldEnd, findRunEnd } from './pace.ts';
 import { advanceCount } from './scrape-count.ts';
 
