@@ -3,23 +3,13 @@
 
 import { type Environment, readVariable } from '../base/parse.ts';
 import { pause } from '../base/waits.ts';
-import {
-  ACCOUNT_FOLDER,
-  type AddressProblem,
-  type ApiAnswer,
-  type ApiServer,
-  findApiServer,
-  openApiClient,
-  readText,
-  toProblem,
-} from './api-server.ts';
+import { ACCOUNT_FOLDER, type ApiAnswer, findApiServer, openApiClient, readText, toProblem } from './api-server.ts';
 import {
   chooseCheckPauseMs,
   choosePodAnswer,
   explainPodFailure,
   type FailedPodRequest,
   failPodRequest,
-  type PodRequest,
   type PodRequestFailure,
   type WantedPodAnswer,
 } from './pod-request.ts';
@@ -130,14 +120,11 @@ function readAnswer(
   return own !== null && read.pod.uid !== own.podUid ? { kind: 'anotherPod' } : read;
 }
 
-/** The pod, and where and how to ask for it. */
-type PodAddress = PodRequest & ApiServer;
-
 /** The names of objects (documentation, "Object Names and IDs"): nothing that could end a path. */
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Reads the address, for each request. */
-function findPodAddress(env: Environment, accountFolder: string): PodAddress | AddressProblem {
+/** The pod, and where and how to ask for it; read for each request. */
+function findPodAddress(env: Environment, accountFolder: string) {
   const server = findApiServer(env, accountFolder);
   if ('problem' in server) return server;
   const namespace = readVariable(env, 'POD_NAMESPACE') || (readText(`${accountFolder}/namespace`)?.trim() ?? '');
@@ -147,7 +134,7 @@ function findPodAddress(env: Environment, accountFolder: string): PodAddress | A
   return { ...server, namespace, pod, account: readAccount(server.token) };
 }
 
-function describeBadName(variable: string, text: string, field: string): AddressProblem {
+function describeBadName(variable: string, text: string, field: string) {
   return toProblem(`${variable} is "${text}"`, `set it from metadata.${field} by fieldRef`);
 }
 

@@ -1,13 +1,7 @@
 // The law of a kept source: what it must know of main, what a scrape gets, what an answer becomes, when the
 // source is not read again. Pure: from a state and an event to the next state.
 
-import {
-  assertNever,
-  type ExporterObservation,
-  type FrontObservation,
-  type SourceKind,
-  type ThresholdReading,
-} from '../model.ts';
+import { assertNever, type ExporterObservation, type SourceKind, type ThresholdReading } from '../model.ts';
 import { advanceContinuity, type Continuity, mergeReading, UNSEEN } from '../verdict.ts';
 
 /** Main, as far as it is known. */
@@ -215,10 +209,7 @@ export function isLastReadDue(
 }
 
 /** What the rules of watching see of a source that is kept. */
-export function observeSource(
-  { answeredAtMs, calledAtMs = null, thresholds }: SourceState,
-  inFlightCount: number,
-): FrontObservation {
+export function observeSource({ answeredAtMs, calledAtMs = null, thresholds }: SourceState, inFlightCount: number) {
   const called = calledAtMs !== null && { calledAtMs };
   const readings = thresholds.map(({ readAtMs, ...reading }) => reading);
   return { answeredAtMs, inFlightCount, ...called, ...(readings.length > 0 && { thresholds: readings }) };
