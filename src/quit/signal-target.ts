@@ -112,15 +112,11 @@ function describeAnswer(answer: Answer | null): string {
 
 export type Sender = Pick<TargetContext, 'pid' | 'kill'>;
 
-/** The result of sending a signal; `why`: one of them may not be signalled, with what to do. */
-type SendResult = { readonly reached: readonly ProcessId[]; readonly why: string | null };
-
-/** Sends `signal`, such as `TERM`, to those of them that still run; 0 only tries. Never rejects. */
-export async function sendSignal(
-  signal: string | 0,
-  processes: readonly ProcessId[],
-  { kill }: Sender,
-): Promise<SendResult> {
+/**
+ * Sends `signal`, such as `TERM`, to those of them that still run; 0 only tries. Returns those, and why one
+ * of them may not be signalled, with what to do. Never rejects.
+ */
+export async function sendSignal(signal: string | 0, processes: readonly ProcessId[], { kill }: Sender) {
   const reached: ProcessId[] = [];
   let refusedPid: number | null = null;
   for (const each of processes) {

@@ -104,10 +104,7 @@ export const NO_SCRAPERS: FrontFacts = {
 };
 
 /** The facts after a request, which may be known already, and its scraper; `isNew`: this is its first. */
-export function addRequest(
-  front: FrontFacts,
-  request: ScraperRequest,
-): { readonly front: FrontFacts; readonly scraper: Scraper; readonly isNew: boolean } {
+export function addRequest(front: FrontFacts, request: ScraperRequest) {
   const known = findScraper(front.scrapers, request);
   const { startedAtMs, address, agent, connection } = request;
   const id = known?.id ?? front.knownCount + 1;
