@@ -18,7 +18,7 @@ export function prepareWriting(
   path: string,
   work: () => Promise<unknown>,
   timeoutMs = WRITE_TIMEOUT_MS,
-): (signal?: AbortSignal) => Promise<{ readonly problem: string | null; readonly hangs: boolean }> {
+): (signal?: AbortSignal) => Promise<string | null> {
   const call = prepareThreadCall(() =>
     work().then(
       () => null,
@@ -27,8 +27,7 @@ export function prepareWriting(
   );
   return async (signal) => {
     const result = await call({ timeoutMs, signal });
-    if (result.kind === 'returned') return { problem: result.value, hangs: false };
-    return { problem: `Cannot write ${path}: its file system does not answer`, hangs: true };
+    return result.kind === 'returned' ? result.value : `Cannot write ${path}: its file system does not answer`;
   };
 }
 

@@ -145,5 +145,5 @@ export async function writeHooks(folder: string, pid: number): Promise<string | 
     for (const each of [folder, dirname(path)]) await mkdir(each).catch(() => {});
     for (const each of [join(dirname(path), 'usercustomize.py'), path]) await replaceFile(each, HOOK, pid);
   };
-  return (await prepareWriting(path, work, WRITE_TIMEOUT_MS)()).problem;
+  return prepareWriting(path, work, WRITE_TIMEOUT_MS)();
 }

@@ -38,7 +38,6 @@ export function openTombstone(
   let exitCode = 0;
   let rewriting: NodeJS.Timeout | undefined;
   let hasWarned = false;
-  let writingCount = 0;
   // kubexit sees one "create" for each.
   const callWrite = prepareWriting(path, () =>
     replaceFile(path, `Born: ${JSON.stringify(born)}\nDied: ${JSON.stringify(died)}\nExitCode: ${exitCode}\n`, pid),
@@ -48,14 +47,8 @@ export function openTombstone(
     hasWarned = true;
     warn(problem);
   }
-  /** Writes it, or waits for the writing that is under way; false: that hangs. */
-  async function write(): Promise<boolean> {
-    writingCount++;
-    const { problem, hangs } = await callWrite(signal);
-    writingCount--;
-    warnOnce(problem);
-    return !hangs;
-  }
+  /** Writes it, or waits for the writing that is under way. */
+  const write = async () => warnOnce(await callWrite(signal));
   return {
     async checkFolder() {
       warnOnce(await findTombstoneProblem(path, signal));
@@ -70,8 +63,8 @@ export function openTombstone(
       // After a bug or a second signal main may still run: what waits for this file must not stop.
       if (died === '') return;
       exitCode = code;
-      // What is under way has the old code.
-      if (writingCount > 0 && !(await write())) return;
+      // Twice: what is under way has the old code.
+      await write();
       await write();
     },
   };
@@ -79,6 +72,5 @@ export function openTombstone(
 
 /** Why no tombstone can be written there, as its folder shows in time; or null. */
 export async function findTombstoneProblem(path: string, signal?: AbortSignal): Promise<string | null> {
-  const tryFolder = prepareWriting(path, () => access(dirname(path), constants.W_OK));
-  return (await tryFolder(signal)).problem;
+  return prepareWriting(path, () => access(dirname(path), constants.W_OK))(signal);
 }
