@@ -216,27 +216,23 @@ function join(held: Buffer, chunk: Uint8Array): Buffer {
 
 /** Finds out whether a body ends with a message, by their lengths alone. */
 export function openMessageEnds(): BodyReader<unknown, boolean> {
-  let held = NOTHING;
   let leftBytes = 0;
+  /** Of a length that has begun; with the factor 1 none has. */
+  let [length, factor] = [0, 1];
   return {
     write(chunk) {
-      const cursor = openCursor(join(held, chunk));
-      held = NOTHING;
-      for (;;) {
-        const passedBytes = Math.min(leftBytes, cursor.bytes.length - cursor.at);
-        cursor.at += passedBytes;
+      for (let at = 0; at < chunk.length; ) {
+        const passedBytes = Math.min(leftBytes, chunk.length - at);
+        at += passedBytes;
         leftBytes -= passedBytes;
-        const start = cursor.at;
-        if (start === cursor.bytes.length) return;
-        try {
-          if (readVarint(cursor)) leftBytes = cursor.varint;
-          else held = Buffer.from(cursor.bytes.subarray(start));
-        } catch {
-          leftBytes = Number.POSITIVE_INFINITY;
-        }
+        const byte = chunk[at++];
+        if (byte === undefined) return;
+        length += (byte & 0x7f) * factor;
+        factor *= 0x80;
+        if (byte < 0x80) [leftBytes, length, factor] = [length, 0, 1];
       }
     },
-    end: () => held.length === 0 && leftBytes === 0,
+    end: () => factor === 1 && leftBytes === 0,
   };
 }
 

@@ -222,16 +222,12 @@ export function serveGrowing(body: Body, values: OwnValues, limit?: AbortSignal)
 /** A body that is whole: the length of the answer is known. */
 export async function serveWhole(body: Body, values: OwnValues): Promise<Omit<LastPage, 'accept'>> {
   const { format, contentType } = body.type;
-  const own = formatOwnFamilies(values, await body.families(), format);
-  const lineFeed = format === 'text' && !body.endsWithLineFeed ? [LINE_FEED] : [];
+  const ownBytes = formatOwnFamilies(values, await body.families(), format).length;
+  const lineFeedBytes = format === 'text' && !body.endsWithLineFeed ? LINE_FEED.length : 0;
   // The end of an empty page is not in it.
   const endBytes = format === 'openMetrics' && body.sizeBytes === 0 ? END_LINE.length : 0;
-  async function* read(): AsyncGenerator<Uint8Array> {
-    const end = openPageEnd(format);
-    for await (const piece of body.read()) yield* end.write(piece);
-    yield Buffer.concat([...lineFeed, own, end.end().rest]);
-  }
-  return { read, sizeBytes: body.sizeBytes + lineFeed.length + own.length + endBytes, contentType };
+  const { read } = serveGrowing(body, values);
+  return { read, sizeBytes: body.sizeBytes + lineFeedBytes + ownBytes + endBytes, contentType };
 }
 
 const NOTHING: Uint8Array = new Uint8Array(0);

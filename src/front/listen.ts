@@ -24,15 +24,14 @@ export async function listen(
   let code: string | null = null;
   // `localhost` is never looked up.
   for (const each of host === null ? allHosts : [host === 'localhost' ? '127.0.0.1' : host]) {
-    code = await listenAt(server, each, port);
+    const listening = once(server.listen({ host: each, port }), 'listening');
+    code = await listening.then(
+      () => null,
+      (error: NodeJS.ErrnoException) => error.code ?? error.message,
+    );
     if (code === null || !MISSING.includes(code)) return code;
   }
   return code;
-}
-
-async function listenAt(server: Server, host: string, port: number): Promise<string | null> {
-  const listening = once(server.listen({ host, port }), 'listening');
-  return listening.then(() => null).catch(({ code, message }: NodeJS.ErrnoException) => code ?? message);
 }
 
 /** What is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */

@@ -205,16 +205,13 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
   return Object.assign(wait, { leftMs: () => leftMs });
 }
 
-/** A weight, as RFC 9110 writes it (12.5.3): 0 to 1 with at most three digits. */
-const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
-
-/** What weighs most, zstd before gzip, and no less than identity; null: neither. Unreadable weights are 0. */
+/** What weighs most, zstd before gzip, and no less than identity; null: neither. Other weights than 0 to 1 are 0. */
 export function chooseEncoding(acceptEncoding: string, hasZstd: boolean): 'zstd' | 'gzip' | null {
   const weights = new Map<string, number>();
   for (const entry of acceptEncoding.split(',')) {
     const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    weights.set(coding, weight === undefined ? 1 : WEIGHT.test(weight) ? Number(weight) : 0);
+    const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
+    weights.set(coding, weight > 0 && weight <= 1 ? weight : 0);
   }
   // Of "any other" (*) every client knows gzip.
   const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;

@@ -1,7 +1,7 @@
 // The front's HTTP server: routes, limits, and which scrapes were handed over. Never trusts a client: no
 // request may keep the next one from its answer, and nothing here throws.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, waitUnless } from '../base/waits.ts';
 import { readAccept } from '../decide/serve/pages.ts';
@@ -77,7 +77,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
 ): Promise<OpenedServer> {
-  const { http, connections, onRequest, inFlightCount, listen, close } = openRoutes(parts, limits);
+  const { http, connections, inFlightCount, retire, listen, close } = openRoutes(parts, limits);
   const code = await listen(at.host, at.port);
   if (code !== null) return { kind: 'failed', problem: describeListenProblem(at.host, at.port, code) };
   return {
@@ -88,22 +88,10 @@ export async function openServer<Answer extends ScrapeAnswer>(
         return inFlightCount();
       },
       settle: () => settleConnections(connections),
-      retire() {
-        connections.closeAll('the front closes');
-        http.off('request', onRequest).on('request', answerRetired);
-      },
+      retire,
       close,
     },
   };
-}
-
-/** A livenessProbe must not fail, and the container be started again, while targets are quitting. */
-function answerRetired(request: IncomingMessage, response: ServerResponse): void {
-  request.resume();
-  response.on('error', () => {});
-  const isHealthy = readRequestPath(request.url ?? '') === '/-/healthy';
-  response.writeHead(isHealthy ? 200 : 503, { 'Content-Type': 'text/plain; charset=utf-8' });
-  response.end(isHealthy ? 'ok\n' : 'the front has closed\n');
 }
 
 /** Takes what waits in the kernel. */
@@ -125,12 +113,17 @@ export function openRoutes<Answer extends ScrapeAnswer>(
   const paths = parts.paths.map((path) => readRequestPath(path));
   const found = [...new Set(parts.paths), '/-/healthy', '/-/ready'].map((path) => `GET ${path}`).join(', ');
   let inFlightCount = 0;
+  let isRetired = false;
   const serving = openServing(clock, take, limits);
 
   function take(exchange: Exchange): () => Promise<void> {
     const { request, connection } = exchange;
     // An unwanted body is read too, or the next request would not be.
     request.resume();
+    // A livenessProbe must not fail, and the container be started again, while targets are quitting.
+    if (isRetired && readRequestPath(request.url ?? '') !== '/-/healthy') {
+      return () => sendText(exchange, 503, 'the front has closed');
+    }
     if (!isScrapeRequest(request)) return () => answerOther(exchange, parts, found);
     const startedAtMs = clock.nowMs();
     inFlightCount++;
@@ -166,7 +159,14 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     if (isWhole && !isLate && scraper !== null) parts.onServed({ ...scraper, atMs, answer });
   }
 
-  return { ...serving, inFlightCount: () => inFlightCount };
+  return {
+    ...serving,
+    inFlightCount: () => inFlightCount,
+    retire() {
+      isRetired = true;
+      serving.connections.closeAll('the front closes');
+    },
+  };
 }
 
 /** Null: it is no scraper's, or no GET. */
