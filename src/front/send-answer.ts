@@ -43,9 +43,9 @@ export async function sendBody(exchange: Exchange, body: AnswerBody): Promise<bo
   const { request, response, connection } = exchange;
   try {
     const accepted = request.headers['accept-encoding']?.toString() ?? '';
-    const encoding = hasChunks(request) ? chooseEncoding(accepted, HAS_ZSTD && body.gzip === undefined) : null;
+    const encoding = chooseEncoding(accepted, HAS_ZSTD && body.gzip === undefined);
     const packed = encoding === null ? null : (body.gzip ?? { sizeBytes: null });
-    const sizeBytes = packed !== null ? packed.sizeBytes : (body.sizeBytes ?? (await measureFor(exchange, body)));
+    const { sizeBytes } = packed ?? body;
     response.writeHead(200, {
       'Content-Type': body.contentType ?? TEXT_TYPE,
       Vary: 'Accept, Accept-Encoding',
@@ -71,19 +71,6 @@ export async function sendText(exchange: Exchange, status: number, text: string)
   } catch (error) {
     connection.reset(String(error));
   }
-}
-
-/** Node sends chunks to HTTP/1.1 only. */
-function hasChunks(request: IncomingMessage): boolean {
-  return request.httpVersion === '1.1';
-}
-
-/** The size for HTTP/1.0, which has no chunks: half an answer would look whole. null: chunks will do. */
-async function measureFor({ request }: Exchange, body: AnswerBody): Promise<number | null> {
-  if (hasChunks(request) || request.method === 'HEAD') return null;
-  let sizeBytes = 0;
-  for await (const piece of body.read()) sizeBytes += piece.length;
-  return sizeBytes;
 }
 
 /** Of pieces that are not waited for. */
