@@ -9,6 +9,7 @@ import type { Format, TextFormat } from './format.ts';
 import { ANY_LINE, BLANKS, header, isBegun, NAME, NAME_IN_BRACES, QUOTED_LINE, stripQuotes } from './lexer.ts';
 import { type BodyFilter, type BodyReader, openLineCutter } from './line-cutter.ts';
 import { openMessageFilter, openMessageScan } from './protobuf-messages.ts';
+import { READABLE_LINE_MAX_BYTES } from './readable.ts';
 
 export type FilterOptions = {
   /** Whether blank lines, and comments that are neither HELP nor TYPE, are kept. Default: true. */
@@ -16,9 +17,6 @@ export type FilterOptions = {
   /** Default: `text`. The `# EOF` of OpenMetrics is left out. */
   readonly format?: Format;
 };
-
-/** Longer lines are judged by their start. */
-const LINE_MAX_BYTES = 64 * 1024;
 
 /** The types of text 0.0.4. */
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'untyped';
@@ -110,8 +108,6 @@ export function openFamilyFilter(
 function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: number, to: number) => void) {
   // By family, for those with a TYPE line.
   const types = new Map<string, string>();
-  /** The rest of a long line belongs to it. */
-  let newest: Part = { isSamples: false, family: null };
 
   function findFamily(name: string): string {
     if (!SUFFIX.test(name) || types.has(name)) return name;
@@ -138,19 +134,12 @@ function openWalk(format: TextFormat, onPart: (part: Part, block: Buffer, from: 
       at = RUN.lastIndex;
       const isClosed = isLast || (match[2] ?? match[4] ?? match[5]) !== undefined;
       if (!isClosed && isBegun(text, from)) return text.length - from;
-      newest = findPart(match);
-      onPart(newest, block, from, at);
+      onPart(findPart(match), block, from, at);
     }
     return 0;
   }
-  return openLineCutter({
-    onLines: walk,
-    lineMaxBytes: LINE_MAX_BYTES,
-    onLongLine(piece, isFirst) {
-      if (isFirst) walk(piece, true);
-      else onPart(newest, piece, 0, piece.length);
-    },
-  });
+  // A longer line is on no page that is kept.
+  return openLineCutter({ onLines: walk, lineMaxBytes: READABLE_LINE_MAX_BYTES });
 }
 
 /** Decodes UTF-8 into a new string: a slice would keep the whole text in memory. Its escapes stay. */

@@ -21,10 +21,10 @@ type BlockSink = {
    * bytes belong to a line that goes on: they come again with what follows. `isLast`: nothing does; return 0.
    */
   readonly onLines: (lines: Buffer, isLast: boolean) => number;
-  /** Longer lines, not counting the line feed, come in pieces. Default: no line does. */
+  /** Longer lines, not counting the line feed, are passed over. Default: none is. */
   readonly lineMaxBytes?: number;
-  /** A piece of a long line; the first has more than `lineMaxBytes`, the last ends with the line feed. */
-  readonly onLongLine?: (piece: Buffer, isFirst: boolean) => void;
+  /** The start of a long line, more than `lineMaxBytes`. */
+  readonly onLongLine?: (start: Buffer) => void;
 };
 
 /** The most bytes of a block, unless a line is longer: keeps the work for one block short. */
@@ -48,21 +48,19 @@ export function openLineCutter({
     const all = begun.length === 0 ? lines : Buffer.concat([begun, lines]);
     const restBytes = onLines(all, isLast);
     begun = restBytes === 0 ? NOTHING : Buffer.from(all.subarray(all.length - restBytes));
-    if (restBytes > lineMaxBytes) passLongLine(NOTHING, true);
+    if (restBytes > lineMaxBytes) passLongLine(NOTHING);
   }
-  function passLongLine(piece: Buffer, isFirst: boolean): void {
-    onLongLine?.(begun.length === 0 ? piece : Buffer.concat([begun, piece]), isFirst);
+  function passLongLine(start: Buffer): void {
+    onLongLine?.(Buffer.concat([begun, start]));
     begun = NOTHING;
   }
 
   /** Continues the line that has begun. */
   function extendLine(piece: Buffer, isEnded: boolean): void {
-    if (isInLongLine) {
-      passLongLine(piece, false);
-    } else {
+    if (!isInLongLine) {
       held.append(piece);
       isInLongLine = held.sizeBytes - Number(isEnded) > lineMaxBytes;
-      if (isInLongLine) passLongLine(held.take(), true);
+      if (isInLongLine) passLongLine(held.take());
       else if (isEnded) passLines(held.take());
     }
     if (isEnded) isInLongLine = false;

@@ -64,8 +64,8 @@ export function openSampleFilter(
       }
       return 0;
     },
-    onLongLine(piece, isFirst) {
-      if (isFirst) for (const { onTooLong } of findNamed(piece.toString('latin1'), asked)) onTooLong?.();
+    onLongLine(start) {
+      for (const { onTooLong } of findNamed(start.toString('latin1'), asked)) onTooLong?.();
     },
   });
 }
