@@ -47,29 +47,6 @@ export type OpenBody = {
 /** A body that did not come whole; the message says why. */
 export class BrokenBody extends Error {}
 
-/** Reads a body while it comes. `findStop`: how it ended; null: it has not. `wait`: until more has come. */
-async function* readChunks(
-  chunks: Chunks,
-  wait: () => Promise<void>,
-  findStop: () => 'whole' | BrokenBody | null,
-  signal?: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const { next, end } = chunks.openReader();
-  try {
-    for (;;) {
-      const stop = findStop();
-      if (stop instanceof BrokenBody) throw new BrokenBody(stop.message);
-      if (stop === null && signal?.aborted) throw new BrokenBody(String(signal.reason));
-      const piece = next();
-      if (piece !== null) yield piece;
-      else if (stop !== null) return;
-      else await waitUnless(wait(), { signal });
-    }
-  } finally {
-    end();
-  }
-}
-
 /** Opens an empty body. */
 export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   const chunks = openChunks();
@@ -92,13 +69,22 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
     chunks.add(piece);
     wake();
   }
-  const read = (signal?: AbortSignal) =>
-    readChunks(
-      chunks,
-      () => news.promise,
-      () => stop,
-      signal,
-    );
+  async function* read(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { next, end } = chunks.openReader();
+    try {
+      for (;;) {
+        const stopped = stop;
+        if (stopped instanceof BrokenBody) throw new BrokenBody(stopped.message);
+        if (stopped === null && signal?.aborted) throw new BrokenBody(String(signal.reason));
+        const piece = next();
+        if (piece !== null) yield piece;
+        else if (stopped !== null) return;
+        else await waitUnless(news.promise, { signal });
+      }
+    } finally {
+      end();
+    }
+  }
   async function scanFamilies(): Promise<ReadonlySet<string>> {
     const scan = openFamilyScan(type.format);
     for await (const piece of readInTurns(read())) scan.write(piece);

@@ -15,8 +15,8 @@ export type LocustMemory = {
   readonly takeCsv: (rows: Iterable<LocustRow>) => void;
   /** Whether the page shows this row. */
   readonly isShown: (method: string, name: string) => boolean;
-  /** Only the total row of the families that count requests and failures. */
-  readonly listTotals: () => readonly Family[];
+  /** Of the total row; null: unknown. */
+  readonly readTotals: () => { readonly requests: number | null; readonly failures: number | null };
   /** In the order of their names; `view`: what the newest answer of the page was. */
   readonly listFamilies: (view: PageView['kind']) => readonly Family[];
 };
@@ -58,12 +58,11 @@ export function openLocustMemory(namespace: string): LocustMemory {
       if (!requests.takeCsv(rows)) errors.clear();
     },
     isShown: requests.isShown,
-    listTotals: () =>
-      TOTALS.map(([field, column]) => {
-        const { labels = '', known } = requests.findTotal() ?? {};
-        const value = known && readShown(known, column);
-        return makeFamily(`requests_${field}`, value === undefined ? [] : [{ labels, value }]);
-      }),
+    readTotals() {
+      const total = requests.findTotal()?.known;
+      const [all = null, failures = null] = TOTALS.map(([, column]) => total && readShown(total, column));
+      return { requests: all, failures };
+    },
     listFamilies(view) {
       const plain = new Map(view === 'stats' ? gauges : []);
       // Of the same moment as the totals, which stay when Locust is gone.

@@ -138,17 +138,13 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
     if (text !== '') families.add(family.name);
     exposition.write(Buffer.from(text));
   }
-  // A judged total was read above: here it would be a second sample.
-  for (const family of memory.listTotals().filter(({ name }) => !judged.has(name))) {
-    exposition.write(Buffer.from(takeLines(family, READ_LINES_COUNT)));
-  }
   const body = makeWrittenBody({
     families,
     write(push) {
       for (const text of joinLines(memory.listFamilies(pace.view.kind).map(listLines))) push(encode(text));
     },
   });
-  const reading = makeReading(exposition.end());
+  const reading = makeReading({ ...exposition.end(), ...memory.readTotals() });
   const why = findDoubt(pace);
   if (why === null) return { kind: 'answered', body, reading };
   // Served as the exporter does; but a late Locust has not ended, and another program is not Locust.
