@@ -135,6 +135,7 @@ function openMessageWalk({ onName, wanted, onEnd, onRead }: MessageSink): BodyRe
   let family = { name: '', hasMetric: false, fault: null as string | null };
   let why: string | null = null;
 
+  /** False: the bytes end within it. */
   function readWithin(cursor: Cursor, messageBytes: number): boolean {
     const start = cursor.at;
     const isWhole = readField(cursor);
@@ -143,49 +144,40 @@ function openMessageWalk({ onName, wanted, onEnd, onRead }: MessageSink): BodyRe
     if (sizeBytes > FIELD_MAX_BYTES) throw new BrokenMessage(`a field of more than ${FIELD_MAX_BYTES} bytes`);
     return isWhole;
   }
-  /** False: the bytes end within it. */
-  function begin(cursor: Cursor): boolean {
-    const start = cursor.at;
-    if (!readVarint(cursor)) return false;
-    const { varint: sizeBytes, at } = cursor;
-    if (sizeBytes > MESSAGE_MAX_BYTES) throw new BrokenMessage(`a message of ${sizeBytes} bytes`);
-    if (sizeBytes === 0) return true;
-    if (!readWithin(cursor, sizeBytes)) return false;
-    const { field, from, wire } = cursor;
+  function beginFamily({ bytes, from, at, field, wire }: Cursor, start: number): void {
     if (field !== NAME || wire !== DELIMITED) throw new BrokenMessage('a message that does not begin with its name');
-    const name = decodeUtf8(cursor.bytes.subarray(from, cursor.at)) ?? '';
+    const name = decodeUtf8(bytes.subarray(from, at)) ?? '';
     family = { name, hasMetric: false, fault: name === '' ? 'a metric without a name in UTF-8' : null };
     onName?.(name, start);
-    leave(cursor, sizeBytes, at);
-    return true;
   }
-  function leave(cursor: Cursor, sizeBytes: number, from: number): void {
-    leftBytes = sizeBytes - (cursor.at - from);
-    if (leftBytes > 0) return;
-    if (family.hasMetric && family.fault !== null) throw new BrokenMessage(family.fault);
-    onEnd(cursor.at, family.hasMetric ? family.name : null);
-  }
-  /** False: the bytes end within it. */
-  function goOn(cursor: Cursor): boolean {
-    const start = cursor.at;
-    if (!readWithin(cursor, leftBytes)) return false;
-    const { field, wire, bytes, from, at } = cursor;
+  function goOn({ bytes, from, at, field, wire, varint }: Cursor): void {
     if (field === 0 || wire !== (FAMILY_WIRES[field] ?? wire))
       throw new BrokenMessage(`a field ${field} of the type ${wire}`);
     if (field === METRIC) {
       family.hasMetric = true;
       if (family.name === wanted?.family) wanted.take(bytes.subarray(from, at));
-    } else if (field === TYPE && cursor.varint >= TYPES_COUNT) family.fault ??= `the metric type ${cursor.varint}`;
+    } else if (field === TYPE && varint >= TYPES_COUNT) family.fault ??= `the metric type ${varint}`;
     else if (field === HELP && decodeUtf8(bytes.subarray(from, at)) === null)
       family.fault ??= 'a help that is not UTF-8';
-    leave(cursor, leftBytes, start);
-    return true;
   }
+  /** Returns where the field begins that is not whole. */
   function walk(bytes: Buffer): number {
     const cursor = openCursor(bytes);
     for (;;) {
       const start = cursor.at;
-      if (start === bytes.length || !(leftBytes === 0 ? begin(cursor) : goOn(cursor))) return start;
+      const isFirst = leftBytes === 0;
+      if (start === bytes.length || (isFirst && !readVarint(cursor))) return start;
+      const messageBytes = isFirst ? cursor.varint : leftBytes;
+      if (messageBytes > MESSAGE_MAX_BYTES) throw new BrokenMessage(`a message of ${messageBytes} bytes`);
+      if (messageBytes === 0) continue;
+      const from = cursor.at;
+      if (!readWithin(cursor, messageBytes)) return start;
+      if (isFirst) beginFamily(cursor, start);
+      else goOn(cursor);
+      leftBytes = messageBytes - (cursor.at - from);
+      if (leftBytes > 0) continue;
+      if (family.hasMetric && family.fault !== null) throw new BrokenMessage(family.fault);
+      onEnd(cursor.at, family.hasMetric ? family.name : null);
     }
   }
 

@@ -95,19 +95,6 @@ function quoteLine(text: string, from: number): string {
   return JSON.stringify(line.length > EXCERPT_LENGTH ? `${line.slice(0, EXCERPT_LENGTH)}…` : line);
 }
 
-/**
- * Where reading a block of lines stopped: at a refused line, behind the line that ends the page, at a line
- * whose rest is in the next block, or at the end of the block.
- */
-type Stop = { readonly kind: 'refused' | 'end' | 'begun' | 'none'; readonly at: number };
-
-type BlockKind = {
-  /** Otherwise each of its characters is a byte. */
-  readonly isUtf8: boolean;
-  /** The body ends with it. */
-  readonly isLast: boolean;
-};
-
 // The fast grammar: one blank at most, no number that might be too large, no line feed between quotes.
 const PLAIN_QUOTED = '"[^"\\\\\\n\\0]+"';
 const PLAIN_NAME = `(?:${NAME}|${PLAIN_QUOTED})`;
@@ -176,8 +163,15 @@ type Parts = Partial<
   Record<'end' | 'passed' | 'help' | 'unitName' | 'unit' | 'time' | 'exemplar' | 'exemplarTime', string>
 >;
 
-/** Looks for a line at which Prometheus stops. */
-function findStop(text: string, format: TextFormat, { isUtf8, isLast }: BlockKind): Stop {
+/**
+ * Looks for where Prometheus stops: at a line that it refuses, behind the one that ends the page, at one
+ * whose rest is in the next block, or at the end of this one. Not `isUtf8`: each character is a byte.
+ */
+function findStop(
+  text: string,
+  format: TextFormat,
+  { isUtf8, isLast }: Readonly<Record<'isUtf8' | 'isLast', boolean>>,
+): { readonly kind: 'refused' | 'end' | 'begun' | 'none'; readonly at: number } {
   const plain = isUtf8 && !hasLongLine(text) && !LABEL_TWICE.test(text) ? PLAIN_LINES[format] : null;
   const exact = EXACT_LINE[format];
   for (let at = skipPlain(text, 0, plain); at < text.length; at = skipPlain(text, exact.lastIndex, plain)) {
