@@ -96,7 +96,6 @@ function escapeHelp(text: string): string {
   return /[\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n') : text;
 }
 
-/** What stands between quotes. */
 function escapeValue(text: string): string {
   return /[\\\n"]/.test(text) ? escapeHelp(text).replaceAll('"', '\\"') : text;
 }

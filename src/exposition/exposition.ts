@@ -114,7 +114,6 @@ function findFirst(
   return { value: () => value, wanted: { ...wanted, contains: [...names, ...contains], onSample } };
 }
 
-/** Finds the first sample with exactly these labels whose value can be reported. */
 function findNumber(name: string, labels: readonly Label[]) {
   return findFirst(
     { name, contains: quotePlain(labels) },
@@ -134,7 +133,6 @@ export function chooseReading(found: readonly (FoundSample | null)[]): Reading {
   return { kind: 'value', value: first.value };
 }
 
-/** Reads one line; null if it is not a sample. */
 function readSample(line: string, format: Format): FoundSample | null {
   const sample = readSampleLine(line, format);
   if (sample === null) return null;

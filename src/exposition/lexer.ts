@@ -122,7 +122,6 @@ function unescapeLetter(_: string, letter: string): string {
   return letter === 'n' ? '\n' : letter;
 }
 
-/** The sample of a match of SAMPLE. */
 function makeSample([
   ,
   bare,

@@ -93,7 +93,6 @@ function encodeText(field: number, text: string): string {
   return encodeField(field, encodeUtf8(text));
 }
 
-/** A length-delimited field. */
 function encodeField(field: number, bytes: string): string {
   return encodeVarint((field << 3) | 2) + encodeBytes(bytes);
 }

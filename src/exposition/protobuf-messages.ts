@@ -10,7 +10,6 @@ import type { BodyFilter, BodyReader } from './line-cutter.ts';
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
 /** As the longest line of text: a field is held until it is whole. */
 const FIELD_MAX_BYTES = 1024 * 1024;
-/** A varint of 64 bits. */
 const VARINT_MAX_BYTES = 10;
 const [VARINT, DOUBLE, DELIMITED, FOUR_BYTES] = [0, 1, 2, 5];
 /** Fields of `MetricFamily`, with their wire types: name, help, type, metric, unit. */
@@ -130,7 +129,6 @@ type MessageSink = {
 function openMessageWalk({ onName, wanted, onEnd, onRead }: MessageSink): BodyReader<Buffer, string | null> {
   /** A field that is not whole; if it is the first of a message, behind its length. */
   let held = NOTHING;
-  /** Of the message that has begun. */
   let leftBytes = 0;
   let family = { name: '', hasMetric: false, fault: null as string | null };
   let why: string | null = null;
@@ -200,7 +198,6 @@ function openMessageWalk({ onName, wanted, onEnd, onRead }: MessageSink): BodyRe
   };
 }
 
-/** What was held, and what came. */
 function join(held: Buffer, chunk: Uint8Array): Buffer {
   if (held.length > 0) return Buffer.concat([held, chunk]);
   return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);

@@ -32,7 +32,6 @@ import { openMessageCheck, type WantedMetric } from './protobuf-messages.ts';
  * The longest line of an exposition. Prometheus has no bound; holding more would cost the container's memory.
  */
 export const READABLE_LINE_MAX_BYTES = 1024 * 1024;
-/** How much of an unreadable line `why` quotes. */
 const EXCERPT_LENGTH = 60;
 
 const AFTER_END = 'text after "# EOF"';
@@ -158,7 +157,6 @@ const EXACT_LINE = {
     'y',
   ),
 } as const;
-/** The named groups of these. */
 type Parts = Partial<
   Record<'end' | 'passed' | 'help' | 'unitName' | 'unit' | 'time' | 'exemplar' | 'exemplarTime', string>
 >;
@@ -185,7 +183,6 @@ function findStop(
   return { kind: 'none', at: text.length };
 }
 
-/** Where the lines from `at` on that are written as usual end. */
 function skipPlain(text: string, at: number, plain: RegExp | null): number {
   if (plain === null) return at;
   plain.lastIndex = at;

@@ -45,7 +45,6 @@ const TYPES: ReadonlySet<string> = new Set<FamilyType>(['counter', 'gauge', 'his
 
 /** Opens the reader of one body; it returns the parts that have ended. */
 export function openFamilyReader(format: Format = 'text'): BodyReader<readonly Family[], readonly Family[]> {
-  /** By the names of their samples. */
   const heads = new Map<string, Head>();
   let head: Head | null = null;
   let samples: Sample[] = [];

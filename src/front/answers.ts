@@ -94,7 +94,6 @@ export function openAnswers(
     return { ...answer, called: called.number };
   }
 
-  /** Without an answer of the source. */
   async function serveLast(accept: string, result: SourceResult, why: string): Promise<FrontAnswer | Unavailable> {
     const last = await source.newest(accept);
     if (last === null || chooseAnswer(source.state(), result) === 'unavailable') return { kind: 'unavailable', why };

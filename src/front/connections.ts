@@ -14,16 +14,13 @@ export type Connection = {
   /** From 1 in the order of accepting. */
   readonly number: number;
   readonly socket: Socket;
-  /** The peer's. */
   readonly address: string;
   readonly isLoopback: boolean;
   /** Aborted when the connection ends on either side; the reason is a string. */
   readonly gone: AbortSignal;
-  /** An error of the connection was seen, such as a reset. */
   hasFailed: boolean;
   /** The User-Agent of its last scrape; null: none yet. */
   scraperAgent: string | null;
-  /** Requests without a complete answer. */
   requestsCount: number;
   /** Null while a request is being answered. */
   idleSinceMs: number | null;
@@ -92,7 +89,6 @@ function readAddress({ remoteAddress = '' }: Socket): string {
  */
 export const CONNECTION_CLOSED = 'the client hung up';
 
-/** Follows one connection until it closes. */
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
   const gone = new AbortController();
   let cancelIdle = () => {};

@@ -63,7 +63,6 @@ export type Front = {
   readonly expectEnd: () => void;
   /** Ends every connection, and serves nothing but /-/healthy from now on. */
   readonly retire: () => Promise<void>;
-  /** Ends every connection. */
   readonly close: () => Promise<void>;
   readonly port: number;
 };
@@ -167,7 +166,6 @@ function findMissesSeconds(state: SourceState, oldestAtMs: number): number | nul
   return last && toMissesSeconds(last);
 }
 
-/** Who scrapes, as the rules know them. */
 function openScrapers({ clock, ttlMs = Number.POSITIVE_INFINITY }: FrontParts) {
   let known = NO_SCRAPERS;
   return {
@@ -180,7 +178,6 @@ function openScrapers({ clock, ttlMs = Number.POSITIVE_INFINITY }: FrontParts) {
   };
 }
 
-/** What our own families say of main. */
 function openValues(source: KeptSource, { toUnixSeconds, isHooked = false }: FrontParts) {
   // Found once: the wall clock may be set later, and what was shown must not move.
   let mainEndSeconds: number | null = null;

@@ -84,7 +84,6 @@ export function openServing(
   limits: ServerLimits = SERVER_LIMITS,
 ) {
   const connections = openConnections(clock, limits);
-  /** The newest answer of each connection. */
   const lastAnswers = new WeakMap<Connection, Promise<void>>();
   const http = createServer({
     maxHeaderSize: limits.headersBytes,

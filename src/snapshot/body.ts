@@ -56,7 +56,6 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   let stop: 'whole' | BrokenBody | null = null;
   let families: Promise<ReadonlySet<string>> | null = null;
   let same: Body | null = null;
-  /** Wakes the readers that have read all there is. */
   let news = Promise.withResolvers<void>();
 
   function wake(): void {

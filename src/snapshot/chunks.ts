@@ -39,7 +39,6 @@ export type Chunks = {
   readonly openReader: () => ChunkReader;
 };
 
-/** Reads from the first byte on. */
 type ChunkReader = {
   /** The next piece, which is valid until the next call of either; null: no more for now. */
   readonly next: () => Uint8Array | null;
@@ -190,7 +189,6 @@ export function countGarbage(bytes: number): void {
   setImmediate(() => globalThis.gc?.());
 }
 
-/** In a buffer of exactly that length. */
 function copy(bytes: Buffer): Buffer {
   const copied = Buffer.allocUnsafeSlow(bytes.length);
   copied.set(bytes);

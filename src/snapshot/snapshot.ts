@@ -145,7 +145,6 @@ function buildSnapshot(body: Body, readAt: Moment, vanishedAtMs: Snapshot['vanis
   return { body, readAt, vanishedAtMs, oldestAtMs };
 }
 
-/** When a family of a snapshot was read. */
 function findReadMs({ vanishedAtMs, readAt }: Snapshot, family: string): number {
   return vanishedAtMs.get(family) ?? readAt.atMs;
 }
@@ -189,7 +188,6 @@ async function countLines(body: Body, families: ReadonlySet<string>): Promise<nu
   return count;
 }
 
-/** These families of a body, and nothing else. */
 function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
   const { format } = body.type;
   return filterFamilies(readInTurns(body.read()), (family) => families.has(family), { keepsOther: false, format });

@@ -6,7 +6,6 @@ import { type ExchangeResult, openExchange } from '../../base/net/exchange.ts';
 import { USER_AGENT } from '../../base/version.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
 
-/** What the client needs: see `LocustSourceParts`. */
 type LocustClientParts = {
   readonly url: URL;
   readonly headersFile: string | null;

@@ -4,7 +4,6 @@
 import { openLineCutter } from '../../exposition/line-cutter.ts';
 import type { LocustRow, RowField } from './page.ts';
 
-/** The columns that have a family. */
 const COLUMNS: ReadonlyMap<string, RowField> = new Map([
   ['Request Count', 'num_requests'],
   ['Failure Count', 'num_failures'],

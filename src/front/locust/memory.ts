@@ -13,7 +13,6 @@ export type LocustMemory = {
   readonly takeStats: (stats: LocustStats) => void;
   /** Takes the rows of /stats/requests/csv, which are current. */
   readonly takeCsv: (rows: Iterable<LocustRow>) => void;
-  /** Whether the page shows this row. */
   readonly isShown: (method: string, name: string) => boolean;
   /** Of the total row; null: unknown. */
   readonly readTotals: () => { readonly requests: number | null; readonly failures: number | null };
@@ -91,10 +90,8 @@ function readShown({ page, csv }: Numbers, column: number): number | undefined {
   return csv[column] ?? page[column];
 }
 
-/** Opens the numbers of requests. */
 function openRequests() {
   const rows = openRows(['method', 'name'], (): Numbers => ({ page: [], csv: [] }));
-  /** The columns of fields and quantiles. */
   const columns = new Map<string, number>(ROW_FIELDS.map((field, index) => [field, index]));
 
   /** Puts numbers into a list, and takes older ones out of another. */

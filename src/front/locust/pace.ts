@@ -45,7 +45,6 @@ export type PaceState = {
   readonly wait: { readonly kind: 'nothing' | 'page' } | { readonly kind: 'csv' | 'renewal'; readonly untilMs: number };
 };
 
-/** What to do now. */
 type PaceStep = {
   readonly state: PaceState;
   readonly readsPage: boolean;

@@ -3,7 +3,6 @@
 import { copyText } from '../../base/text.ts';
 import { formatLabels, makeByteKey, type Sample } from '../../exposition/exposition-text.ts';
 
-/** The values of a row's labels, in the order of their names. */
 type Key = readonly string[];
 
 /** One row, until it is dropped. */
@@ -12,7 +11,6 @@ export type Row<Known> = {
   readonly labels: string;
   /** By what Go sorts it: the bytes of each label's value. */
   readonly order: string;
-  /** What its owner puts there. */
   readonly known: Known;
 };
 
@@ -25,7 +23,6 @@ export type Row<Known> = {
  */
 export type Rows<Known> = {
   readonly find: (key: Key) => Row<Known> | undefined;
-  /** Finds the row, or makes it. */
   readonly add: (key: Key) => Row<Known>;
   /** Drops rows beyond the limit, first those that were not added for longest. */
   readonly trim: (maxCount: number) => void;

@@ -81,7 +81,6 @@ export function openPushedFamilies(grouping: Grouping) {
   let why: string | null = null;
   let fault: string | null = null;
   let length = 0;
-  /** Whether it is still to be kept. */
   const count = (letters: number): boolean => {
     length += letters;
     if (length > PUSHED_MAX_LENGTH) why ??= `more than ${PUSHED_MAX_LENGTH} letters of series`;
@@ -179,7 +178,6 @@ const SUFFIXED = /^(.+)(_(?:bucket|count|info|sum|total))$/s;
 
 type Families = ReturnType<typeof openPushedFamilies>;
 
-/** Puts the lines of a body into its families. */
 function openLineSink(families: Families, format: TextFormat): LineSink {
   function findFamily(name: string): Draft {
     const own = families.find(name);

@@ -82,7 +82,6 @@ async function answer(exchange: Exchange, { push, findPage }: ReturnType<typeof 
   await sendBody(exchange, findPage().body);
 }
 
-/** What was pushed, and the page of it. */
 function openPushes(parts: PushSourceParts) {
   const { clock, toUnixSeconds, findTakenAtMs } = parts;
   const warnOnce = openWarnings(parts.log);
@@ -139,7 +138,6 @@ const DROPPED = 'there was no room for families that were deleted or replaced be
 const NOT_FOUND =
   'not found; here are PUT, POST, DELETE /metrics/job/JOB{/LABEL/VALUE}, GET /metrics, GET /-/healthy, GET /-/ready';
 
-/** Takes bodies in, within a limit for all of them. */
 function openReceiver() {
   let heldBytes = 0;
   return async (request: IncomingMessage): Promise<{ readonly bytes: Buffer } | Reply> => {

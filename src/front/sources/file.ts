@@ -118,7 +118,6 @@ async function readFolder(folder: string, signal: AbortSignal, sink: Sink, warnO
 /** A family that two files have, in ways that one page cannot show: it is taken from the first. */
 type Twice = { readonly family: string; readonly file: string; readonly first: string };
 
-/** What files have of one family. */
 type Known = { type: FamilyType; readonly series: Set<string> };
 
 /**
@@ -134,7 +133,6 @@ function openMerge(onTwice: (fields: Twice) => void) {
   const known = new Map<string, Known>();
   let seriesCount = 0;
 
-  /** Reads these families of a file. */
   async function read(body: Body, families: ReadonlySet<string>): Promise<ReadonlyMap<string, Known>> {
     const reader = openFamilyReader();
     const found = new Map(
