@@ -8,30 +8,23 @@ export type Sample = {
   /** With their braces (`formatLabels`); empty: none. */
   readonly labels: string;
   readonly value: number;
-  /** Follows the family's name on this line, such as `_sum`. Default: nothing. */
-  readonly suffix?: string;
 };
 
 /** One metric family; without samples not even its HELP is written. */
 export type Family = {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'summary';
+  readonly type: 'counter' | 'gauge';
   readonly samples: Iterable<Sample>;
 };
-
-/** A gauge with one sample without labels. */
-export function makeGauge(name: string, help: string, value: number): Family {
-  return { name, help, type: 'gauge', samples: [{ labels: '', value }] };
-}
 
 /** The lines of a family, in the order of its samples; empty without one. */
 export function* listLines({ name, help, type, samples }: Family): Generator<string> {
   let isFirst = true;
-  for (const { labels, value, suffix = '' } of samples) {
+  for (const { labels, value } of samples) {
     if (isFirst) yield formatHead(name, type, help);
     isFirst = false;
-    yield `${name}${suffix}${labels} ${formatGoFloat(value)}\n`;
+    yield `${name}${labels} ${formatGoFloat(value)}\n`;
   }
 }
 

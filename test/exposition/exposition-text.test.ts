@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  formatGoFloat,
-  formatLabels,
-  listLines,
-  makeByteKey,
-  makeGauge,
-} from '../../src/exposition/exposition-text.ts';
+import { formatGoFloat, formatLabels, listLines, makeByteKey } from '../../src/exposition/exposition-text.ts';
 
 test('formatGoFloat() writes numbers as Go does', () => {
   // strconv.FormatFloat(value, 'g', -1, 64), with the exponent from 1e+06 on that client_golang writes.
@@ -31,14 +25,14 @@ test('formatGoFloat() writes numbers as Go does', () => {
 });
 
 test('listLines() writes a header before the first sample, and nothing without one', () => {
-  assert.deepEqual([...listLines(makeGauge('a', 'An a.', 2))], ['# HELP a An a.\n# TYPE a gauge\n', 'a 2\n']);
-  assert.deepEqual([...listLines({ name: 'a', help: '', type: 'summary', samples: [] })], []);
+  const family = { name: 'a', help: 'An a.', type: 'gauge' } as const;
+  assert.deepEqual([...listLines({ ...family, samples: [] })], []);
   const samples = [
-    { labels: '{b="1"}', value: 1, suffix: '_sum' },
+    { labels: '{b="1"}', value: 1 },
     { labels: '', value: 2 },
   ];
-  const text = [...listLines({ name: 'a', help: '', type: 'summary', samples })].join('');
-  assert.deepEqual(text, '# HELP a \n# TYPE a summary\na_sum{b="1"} 1\na 2\n');
+  const text = [...listLines({ ...family, samples })].join('');
+  assert.deepEqual(text, '# HELP a An a.\n# TYPE a gauge\na{b="1"} 1\na 2\n');
 });
 
 test('formatLabels() escapes what the text format wants escaped, and nothing else', () => {

@@ -4,7 +4,7 @@
 import { Agent, get, Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { type Family, formatLabels, listLines, makeGauge } from '../../src/exposition/exposition-text.ts';
+import { type Family, formatLabels, listLines } from '../../src/exposition/exposition-text.ts';
 import { openLocustMemory } from '../../src/front/locust/memory.ts';
 import { type LocustRow, readLocustStats } from '../../src/front/locust/page.ts';
 import { listen } from '../support/listen.ts';
@@ -167,7 +167,12 @@ function fetchStats(url: URL, agent: Agent, signal: AbortSignal): Promise<string
 
 function countFamilies({ scrapeCount, inFlightCount }: Life): Family[] {
   return [
-    makeGauge('promhttp_metric_handler_requests_in_flight', 'Current number of scrapes being served.', inFlightCount),
+    {
+      name: 'promhttp_metric_handler_requests_in_flight',
+      help: 'Current number of scrapes being served.',
+      type: 'gauge',
+      samples: [{ labels: '', value: inFlightCount }],
+    },
     {
       name: 'promhttp_metric_handler_requests_total',
       help: 'Total number of scrapes by HTTP status code.',

@@ -2,7 +2,7 @@
 // newer, and when Locust was reset. Rows outlive Locust; the plain gauges are there while it answers. Pure.
 // Names, HELP, types and labels: main.go of locust_exporter 0.5.0 and 0.5.2; 0.4.0 and 0.4.3 have the same.
 
-import { type Family, makeGauge, type Sample } from '../../exposition/exposition-text.ts';
+import type { Family, Sample } from '../../exposition/exposition-text.ts';
 import type { PageView } from './pace.ts';
 import { type LocustRow, type LocustStats, ROW_FIELDS } from './page.ts';
 import { openRows, type Row, type Rows } from './rows.ts';
@@ -41,7 +41,9 @@ export function openLocustMemory(namespace: string): LocustMemory {
   const workers = openRows(['id', 'state'], (): Count => [0]);
   let gauges: LocustStats['gauges'] = new Map();
   const makeFamily = (suffix: string, samples: Iterable<Sample>): Family => ({
-    ...makeGauge(`${namespace}_${suffix}`, HELP.get(suffix) ?? '', 0),
+    name: `${namespace}_${suffix}`,
+    help: HELP.get(suffix) ?? '',
+    type: 'gauge',
     samples,
   });
   return {

@@ -113,8 +113,8 @@ async function inspect(
     if (format !== 'protobuf') exposition.write(piece);
   }
   const shown = exposition.end();
-  if (format !== 'protobuf') show(makeReading(shown));
-  else show(makeReading({ ...shown, metrics: new Map([...shown.metrics, [START_METRIC, chooseReading(started)]]) }));
+  const own = format === 'protobuf' ? ([[START_METRIC, chooseReading(started)]] as const) : [];
+  show(makeReading({ ...shown, metrics: new Map([...shown.metrics, ...own]) }));
   const why = check.end();
   return why === null ? { kind: 'whole' } : { kind: 'unreadable', why };
 }
