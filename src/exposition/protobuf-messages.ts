@@ -12,14 +12,8 @@ const MESSAGE_MAX_BYTES = 64 * 1024 * 1024;
 const FIELD_MAX_BYTES = 1024 * 1024;
 const VARINT_MAX_BYTES = 10;
 const [VARINT, DOUBLE, DELIMITED, FOUR_BYTES] = [0, 1, 2, 5];
-/** Fields of `MetricFamily`, with their wire types: name, help, type, metric, unit. */
-const FAMILY_WIRES: Readonly<Record<number, number>> = {
-  1: DELIMITED,
-  2: DELIMITED,
-  3: VARINT,
-  4: DELIMITED,
-  5: DELIMITED,
-};
+/** Wire types of the fields of `MetricFamily`, from 1 on: name, help, type, metric, unit. */
+const FAMILY_WIRES: readonly (number | undefined)[] = [undefined, DELIMITED, DELIMITED, VARINT, DELIMITED, DELIMITED];
 const [NAME, HELP, TYPE, METRIC] = [1, 2, 3, 4];
 /** Fields of `Metric`, and of each of these. */
 const [LABEL, GAUGE, COUNTER, UNTYPED, VALUE] = [1, 2, 3, 5, 1];

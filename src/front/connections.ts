@@ -22,6 +22,8 @@ export type Connection = {
   /** The User-Agent of its last scrape; null: none yet. */
   scraperAgent: string | null;
   requestsCount: number;
+  /** Once the newest of them is answered. */
+  answered: Promise<void>;
   /** Null while a request is being answered. */
   idleSinceMs: number | null;
   readonly beginRequest: () => void;
@@ -114,6 +116,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
     hasFailed: false,
     scraperAgent: null,
     requestsCount: 0,
+    answered: Promise.resolve(),
     idleSinceMs: clock.nowMs(),
     beginRequest() {
       connection.requestsCount++;
@@ -124,6 +127,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
       connection.requestsCount--;
       if (connection.requestsCount > 0 || socket.destroyed) return;
       connection.idleSinceMs = clock.nowMs();
+      // Node's own time begins anew with each byte.
       cancelIdle = callAfter(clock, idleMs, () => socket.destroy());
     },
     reset(why) {

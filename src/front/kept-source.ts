@@ -230,7 +230,6 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
   return { keep, fail, refuse: () => takeVanished(take(takeRefused(known))), pages };
 }
 
-const TOO_MUCH = 'with what has vanished from it, it is too large';
-const TOO_LARGE = { kind: 'dropped', result: 'failed', why: TOO_MUCH } as const;
+const TOO_LARGE = { kind: 'dropped', result: 'failed', why: 'with what has vanished, it is too large' } as const;
 
 const GONE: SourceRead<never> = { begun: Promise.resolve({ kind: 'refused' }), ended: Promise.resolve(REFUSED) };

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { orNull } from '../base/parse.ts';
 import type { Clock } from '../base/waits.ts';
-import { type Connection, type ConnectionLimits, openConnections } from './connections.ts';
+import { type ConnectionLimits, openConnections } from './connections.ts';
 import type { Exchange } from './send-answer.ts';
 
 /** All addresses: `::` takes IPv4 too (libuv clears IPV6_V6ONLY); the second is for hosts without IPv6. */
@@ -84,7 +84,6 @@ export function openServing(
   limits: ServerLimits = SERVER_LIMITS,
 ) {
   const connections = openConnections(clock, limits);
-  const lastAnswers = new WeakMap<Connection, Promise<void>>();
   const http = createServer({
     maxHeaderSize: limits.headersBytes,
     headersTimeout: limits.requestMs,
@@ -107,8 +106,7 @@ export function openServing(
       return void request.socket.destroy();
     connection.beginRequest();
     const answer = take({ request, response, connection, clock, takeMs: limits.takeMs });
-    const before = lastAnswers.get(connection) ?? Promise.resolve();
-    lastAnswers.set(connection, before.then(answer).finally(connection.endRequest));
+    connection.answered = connection.answered.then(answer).finally(connection.endRequest);
   }
 
   return {

@@ -136,8 +136,6 @@ export function openChunks(): Chunks {
 
 function openReader(list: () => readonly Chunk[]): ChunkReader {
   let at = 0;
-  /** Of the chunk that is being read. */
-  let unpacked: { readonly index: number; readonly bytes: Buffer } | null = null;
   let held: Raw | null = null;
   function end(): void {
     if (held !== null) giveBack(held);
@@ -146,15 +144,13 @@ function openReader(list: () => readonly Chunk[]): ChunkReader {
   return {
     next() {
       end();
-      const index = Math.floor(at / CHUNK_BYTES);
-      const chunk = list()[index];
+      const chunk = list()[Math.floor(at / CHUNK_BYTES)];
       const from = at % CHUNK_BYTES;
       if (chunk === undefined || chunk.sizeBytes === from) return null;
       at += chunk.sizeBytes - from;
       held = chunk.raw;
       if (held !== null) held.usersCount++;
-      if (chunk.isPacked && unpacked?.index !== index) unpacked = { index, bytes: unpack(chunk.bytes) };
-      const bytes = chunk.isPacked && unpacked !== null ? unpacked.bytes : chunk.bytes;
+      const bytes = chunk.isPacked ? unpack(chunk.bytes) : chunk.bytes;
       return bytes.subarray(from, chunk.sizeBytes);
     },
     end,

@@ -5,9 +5,10 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { cut } from '../../base/text.ts';
 import type { PushCounts } from '../../decide/model.ts';
-import { openExposition } from '../../exposition/exposition.ts';
+import { chooseReading, openExposition, type Reading } from '../../exposition/exposition.ts';
 import { joinLines } from '../../exposition/exposition-text.ts';
 import { readPageType } from '../../exposition/format.ts';
+import { readNumber } from '../../exposition/lexer.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import { openBody } from '../../snapshot/body.ts';
 import { countGarbage } from '../../snapshot/chunks.ts';
@@ -180,14 +181,14 @@ function readBody(bytes: Buffer, { headers }: IncomingMessage, grouping: Groupin
   return format === 'protobuf' ? readPushedMessages(bytes, grouping) : readPushedText(bytes, format, grouping);
 }
 
-function makePage(store: PushStore, { metricNames, selectors = [] }: PushSourceParts): Page {
+function makePage(store: PushStore, { selectors = [] }: PushSourceParts): Page {
   const { body, push, end } = openBody();
   const page = readPage(store, selectors, push);
   end();
   // What was deleted or replaced is judged only where nothing else is there to be judged.
   const own = store.leftovers.length === 0 ? page.selected : readPage({ ...store, leftovers: [] }, selectors).selected;
   const selected = own.map((each, at) => (/none|unmatched/.test(each.kind) ? (page.selected[at] ?? each) : each));
-  const { metric } = makeReading(readConditions(store, metricNames));
+  const metric = (name: string) => readCondition(store, name);
   return { kind: 'answered', store, body, reading: { ...makeReading({ ...page, selected }), metric } };
 }
 
@@ -201,12 +202,8 @@ function readPage(store: PushStore, selectors: PushSourceParts['selectors'], pus
   return exposition.end();
 }
 
-/** What conditions read: metrics without labels but those of their group. */
-function readConditions({ groups }: PushStore, metricNames: readonly string[]) {
-  const exposition = openExposition(metricNames);
-  for (const [key, { families }] of groups) {
-    const values = metricNames.map((name) => [name, families.get(name)?.series.get(key)]);
-    for (const [name, value] of values) if (value !== undefined) exposition.write(Buffer.from(`${name} ${value}\n`));
-  }
-  return exposition.end();
+/** What a condition reads: a metric without labels but those of its group. */
+function readCondition({ groups }: PushStore, name: string): Reading {
+  const found = [...groups].flatMap(([key, { families }]) => families.get(name)?.series.get(key) ?? []);
+  return chooseReading(found.map((text) => ({ labels: [], value: readNumber(text) })));
 }
