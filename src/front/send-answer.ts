@@ -192,7 +192,7 @@ function openClientWait({ connection, clock, takeMs }: Exchange) {
   return Object.assign(wait, { leftMs: () => leftMs });
 }
 
-/** What weighs most, zstd before gzip, and no less than identity; null: neither. Other weights than 0 to 1 are 0. */
+/** What weighs most, zstd before gzip, and no less than identity; null: neither. No weight of 0 to 1 is 0. */
 export function chooseEncoding(acceptEncoding: string, hasZstd: boolean): 'zstd' | 'gzip' | null {
   const weights = new Map<string, number>();
   for (const entry of acceptEncoding.split(',')) {
