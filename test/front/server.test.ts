@@ -242,20 +242,8 @@ test('scrapes are answered at /metrics and at the path of the source, and the qu
 test('everything else is not found, with a hint; nothing reaches the source', async () => {
   await using server = await openFrontServer(() => answerOf([BODY]));
   const requests = [
-    ...[
-      '/',
-      '//metrics',
-      '/metrics/',
-      '/quitquitquit',
-      '/-/quit',
-      '/x/../metrics',
-      '/METRICS',
-      '/metrics%2f',
-      'http://h',
-    ].map((path) => `GET ${path}`),
-    ...['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PURGE', 'PROPFIND'].map(
-      (method) => `${method} /metrics`,
-    ),
+    ...['/', '/metrics/', '/quitquitquit', '/-/quit'].map((path) => `GET ${path}`),
+    ...['POST', 'DELETE', 'OPTIONS', 'TRACE'].map((method) => `${method} /metrics`),
     'OPTIONS *',
     'GET /-/snapshot',
     'POST /-/healthy',

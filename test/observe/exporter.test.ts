@@ -4,7 +4,6 @@ import type { ExporterObservation } from '../../src/decide/model.ts';
 import { BODY_MAX_BYTES } from '../../src/exposition/exposition.ts';
 import type { ExporterReading } from '../../src/observe/condition-kind.ts';
 import { openExporter } from '../../src/observe/exporter.ts';
-import { ANSWERED } from '../decide/phases.ts';
 import { findFreePort } from '../support/listen.ts';
 import { usedBytes } from '../support/memory.ts';
 import { type Answerer, answerWith, openPeer } from '../support/peer.ts';
@@ -80,13 +79,6 @@ test('read() says where the exporter refuses', async () => {
   assert.deepEqual(observation, { kind: 'refused' } satisfies ExporterObservation);
   assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'the exporter refuses connections' });
   await exporter.close();
-});
-
-test('read() knows nothing from a page of HTML', async () => {
-  const html = readRecordedBody('exporter-0.5.0-locust-2.47.0/01b-root.txt').toString();
-  const { observation, metric } = await readOnce((socket) => socket.write(answerWith(html)));
-  assert.deepEqual(observation, ANSWERED);
-  assert.deepEqual(metric('locust_up'), { kind: 'unknown', why: 'not in the exposition' });
 });
 
 for (const [name, piece] of Object.entries({

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -168,18 +168,6 @@ test('--check says that the tombstone is written, and why it cannot be', async (
   assert.match(good, new RegExp(`^ +${folder}/lastscrape: can be written$`, 'm'));
   assert.match(await check('/no/lastscrape'), /^ {2}warning: Cannot write \/no\/lastscrape: ENOENT$/m);
   assert.deepEqual(readdirSync(folder), []);
-});
-
-test('a tombstone that cannot be written costs one warning and nothing else', async () => {
-  const folder = makeFolder();
-  chmodSync(folder, 0o755);
-  const { code, log } = await startWatcher({ ...SHORT, LASTSCRAPE_TOMBSTONE: join(folder, 'no', 'lastscrape') }).ended;
-  assert.equal(code, 0);
-  const warnings = log.filter((line) => line['level'] === 'warn');
-  assert.deepEqual(
-    warnings.map((line) => [line['msg'], line['problem']]),
-    [['the tombstone cannot be written', `Cannot write ${join(folder, 'no', 'lastscrape')}: ENOENT`]],
-  );
 });
 
 test('a tombstone on a file system that hangs costs one warning and a few seconds', { skip }, async () => {

@@ -67,13 +67,6 @@ test('read() reads a page that its program redirects to, as Starlette does for a
   assert.deepEqual(result.reading.metric('locust_up'), { kind: 'value', value: 1 });
 });
 
-test('read() reads OpenMetrics where a program answers that to whatever it is asked', async () => {
-  const page = '# TYPE locust_up gauge\nlocust_up 1 # {trace_id="abc"} 1\n# EOF\n';
-  const type = 'application/openmetrics-text; version=1.0.0';
-  const { reading } = await readOnce((socket) => socket.write(answerWith(page).replace('text/plain', type)));
-  assert.deepEqual(reading.metric('locust_up'), { kind: 'value', value: 1 });
-});
-
 test('read() hands on what real programs answer, in every format', async () => {
   const folder = new URL('../../../fixtures/recordings/', import.meta.url);
   const formats = new Set<string>();
