@@ -12,15 +12,7 @@ import { listConflicts } from './conflicts.ts';
 import { parseCondition, parseTarget, type ReadResult, SHOWN_MAX_LENGTH } from './entries.ts';
 import { EXPORTER_URI, readExporterVariables } from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
-import {
-  type ReadSettings,
-  ROWS,
-  type Row,
-  type Settings,
-  TERMINATION_LOG,
-  VARIABLES,
-  type Variable,
-} from './variables.ts';
+import { type ReadSettings, ROWS, type Row, type Settings, VARIABLES, type Variable } from './variables.ts';
 
 export type Config = Settings & {
   /** Whether anything needs what the exporter shows: a metric, a threshold, a hold, a front or a push. */
@@ -127,9 +119,10 @@ export function readConfig(env: Environment, kinds: Kinds, program: OwnProcess):
 /** Reads what applies even if other values are wrong; a wrong value counts as its default. */
 export function readReportSettings(env: Environment): ReportSettings {
   const isExitZero = parseBoolean(readVariable(env, 'LASTSCRAPE_EXIT_ZERO'));
-  const { text, isSet } = readText(env, TERMINATION_LOG);
-  const read = TERMINATION_LOG.read(text, { isSet });
-  const terminationLog = 'value' in read ? read.value : { path: TERMINATION_LOG.default, isChosen: false };
+  const row = ROWS.terminationLog;
+  const { text, isSet } = readText(env, row);
+  const read = row.read(text, { isSet });
+  const terminationLog = 'value' in read ? read.value : { path: row.default, isChosen: false };
   return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog };
 }
 

@@ -59,17 +59,6 @@ type ReadContext = {
   readonly parseTarget: Parse<Target>;
 };
 
-/** Where the report goes; read even if other values are wrong. */
-export const TERMINATION_LOG = {
-  name: 'LASTSCRAPE_TERMINATION_LOG',
-  default: '/dev/termination-log',
-  read(text: string, { isSet }: Pick<ReadContext, 'isSet'>): ReadResult<{ path: string; isChosen: boolean }> {
-    const must = `an absolute path such as "${TERMINATION_LOG.default}"`;
-    const path = readValue((each: string) => parseFilePath(each, must), hideNoPath)(text);
-    return 'value' in path ? { value: { path: path.value, isChosen: isSet } } : path;
-  },
-} as const;
-
 function hasFront(front: Above['front']): boolean {
   return front !== undefined && front !== null;
 }
@@ -198,8 +187,14 @@ export const ROWS = {
     read: readThresholds,
   },
   terminationLog: {
-    ...TERMINATION_LOG,
+    name: 'LASTSCRAPE_TERMINATION_LOG',
+    default: '/dev/termination-log',
     meaning: 'where the report goes; the default is used only if it exists',
+    read: (text: string, { isSet }: Pick<ReadContext, 'isSet'>) => {
+      const must = 'an absolute path such as "/dev/termination-log"';
+      const result = readValue((each) => parseFilePath(each, must), hideNoPath)(text);
+      return 'value' in result ? { value: { path: result.value, isChosen: isSet } } : result;
+    },
   },
   tombstonePath: filePath(
     'LASTSCRAPE_TOMBSTONE',
