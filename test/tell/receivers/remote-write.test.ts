@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { otlp } from '../../../src/tell/receivers/otlp.ts';
 import { remoteWrite } from '../../../src/tell/receivers/remote-write.ts';
 import { encode, NOW_MS } from './encode-push.ts';
-import { readWriteRequest } from './write-request.ts';
+import { readWriteRequest, unpackSnappy } from './write-request.ts';
 
 test("remoteWrite.findPath() is the given path, or by default Prometheus's own", () => {
   const paths = [
@@ -54,9 +54,10 @@ test('remoteWrite.encode() writes labels in order, values, times and types', asy
       ['job', 'load'],
       ['z', '1'],
     ],
-    samples: [{ value: 1.5, bits: '3ff8000000000000', timestampMs: NOW_MS }],
+    samples: [{ value: 1.5, timestampMs: NOW_MS }],
   });
-  assert.equal(series[1]?.samples[0]?.bits, '7ff8000000000001');
+  const nan = Buffer.from('09010000000000f87f', 'hex');
+  assert.ok(unpackSnappy(Buffer.from(request.body)).includes(nan), "Prometheus's own NaN (model/value)");
   const names = series.map(({ labels }) => labels.find(([name]) => name === '__name__')?.[1]);
   assert.deepEqual(names, ['a_total', 'a_total', 'h_bucket', 's_sum', 'g', 'u', 'unannounced']);
   // prompb/types.proto of prometheus/prometheus, MetricMetadata.MetricType.

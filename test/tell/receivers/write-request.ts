@@ -1,92 +1,26 @@
-// Reads what a sender of remote write 1.0 sends, the slow, obvious way, with no code of src/; proven on a
-// real Prometheus's requests (test/pods/push-receivers.test.ts).
+// Reads what a sender of remote write 1.0 sends; test/pods/push-receivers.test.ts has what a real Prometheus
+// reads.
 
-/** A series as sent, with one sample or more. */
-export type WrittenSeries = {
-  readonly labels: readonly (readonly [name: string, value: string])[];
-  readonly samples: readonly { readonly value: number; readonly bits: string; readonly timestampMs: number }[];
-};
+import { listFields } from '../../../src/exposition/protobuf-messages.ts';
 
-export type WrittenMetadata = { readonly type: number; readonly family: string; readonly help: string };
+/** All values of a field of a message, in order. */
+function pick(message: unknown, wanted: number): readonly unknown[] {
+  return [...listFields(message as Buffer)].flatMap(([number, value]) => (number === wanted ? [value] : []));
+}
 
-export type WriteRequest = {
-  readonly series: readonly WrittenSeries[];
-  readonly metadata: readonly WrittenMetadata[];
-};
+const text = (message: unknown, wanted: number) => String(pick(message, wanted)[0] ?? '');
+const count = (message: unknown, wanted: number) => pick(message, wanted)[0] ?? 0;
 
 /** Reads a request's body. @throws where it is not one. */
-export function readWriteRequest(body: Uint8Array): WriteRequest {
-  const series: WrittenSeries[] = [];
-  const metadata: WrittenMetadata[] = [];
-  for (const { number, bytes } of readMessage(unpackSnappy(Buffer.from(body)))) {
-    if (number === 1) series.push(readSeries(bytes));
-    else if (number === 3) metadata.push(readMetadata(bytes));
-    else throw new Error(`Cannot read a write request: it has a field ${number}`);
-  }
-  return { series, metadata };
-}
-
-function readSeries(message: Buffer): WrittenSeries {
-  const fields = [...readMessage(message)];
+export function readWriteRequest(body: Uint8Array) {
+  const request = unpackSnappy(Buffer.from(body));
   return {
-    labels: fields
-      .filter(({ number }) => number === 1)
-      .map(({ bytes }) => {
-        const [name, value] = [...readMessage(bytes)];
-        return [name?.bytes.toString() ?? '', value?.bytes.toString() ?? ''];
-      }),
-    samples: fields
-      .filter(({ number }) => number === 2)
-      .map(({ bytes }) => {
-        const sample = [...readMessage(bytes)];
-        const double = sample.find(({ number }) => number === 1)?.bytes ?? Buffer.alloc(8);
-        return {
-          value: double.readDoubleLE(),
-          bits: double.readBigUInt64LE().toString(16),
-          timestampMs: Number(BigInt.asIntN(64, sample.find(({ number }) => number === 2)?.varint ?? 0n)),
-        };
-      }),
+    series: pick(request, 1).map((each) => ({
+      labels: pick(each, 1).map((label) => [text(label, 1), text(label, 2)] as const),
+      samples: pick(each, 2).map((sample) => ({ value: count(sample, 1), timestampMs: count(sample, 2) })),
+    })),
+    metadata: pick(request, 3).map((each) => ({ type: count(each, 1), family: text(each, 2), help: text(each, 4) })),
   };
-}
-
-function readMetadata(message: Buffer): WrittenMetadata {
-  const fields = [...readMessage(message)];
-  const find = (wanted: number) => fields.find(({ number }) => number === wanted);
-  return {
-    type: Number(find(1)?.varint ?? 0n),
-    family: find(2)?.bytes.toString() ?? '',
-    help: find(4)?.bytes.toString() ?? '',
-  };
-}
-
-type Field = { readonly number: number; readonly bytes: Buffer; readonly varint: bigint };
-
-/** protobuf.dev, "Encoding". */
-function* readMessage(message: Buffer): Generator<Field> {
-  let at = 0;
-  const readVarint = () => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = message.readUInt8(at++);
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-  };
-  while (at < message.length) {
-    const tag = Number(readVarint());
-    const [number, wireType] = [tag >> 3, tag & 7];
-    let bytes: Buffer = Buffer.alloc(0);
-    let varint = 0n;
-    if (wireType === 0) varint = readVarint();
-    else {
-      const length = wireType === 1 ? 8 : Number(readVarint());
-      if (wireType !== 1 && wireType !== 2) throw new Error(`Cannot read a message: wire type ${wireType}`);
-      if (at + length > message.length) throw new Error('Cannot read a message: it ends within a field');
-      bytes = message.subarray(at, at + length);
-      at += length;
-    }
-    yield { number, bytes, varint };
-  }
 }
 
 /** google/snappy, format_description.txt. */
