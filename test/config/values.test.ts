@@ -1,9 +1,9 @@
-// Values that config.test.ts does not read by way of their variables: sources, receivers, labels, paths.
+// Values that config.test.ts does not read by way of their variables: sources, receivers, labels, addresses.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Parse } from '../../src/base/parse.ts';
 import {
-  isPushUrl,
   parseFrontAddress,
   parseMetricsUrl,
   parsePush,
@@ -12,137 +12,103 @@ import {
   readPushAddress,
 } from '../../src/config/values.ts';
 
-test('parseMetricsUrl() reads a file or a folder', () => {
-  for (const [text, href] of [
-    ['file:///shared/job.prom', 'file:///shared/job.prom'],
-    ['file:///shared/metrics/', 'file:///shared/metrics/'],
-    ['FILE://localhost/a b', 'file:///a%20b'],
-    ['file:///100%25.prom', 'file:///100%25.prom'],
+const front = (text: string, host: string | null, port = 9469) =>
+  [parseFrontAddress, text, { host, port, text }] as const;
+
+/** What is read, and as which value; a URL as its text. */
+const READ: readonly (readonly [parse: Parse<unknown>, text: string, value: unknown])[] = [
+  [parseMetricsUrl, 'file:///shared/job.prom', 'file:///shared/job.prom'],
+  [parseMetricsUrl, 'file:///shared/metrics/', 'file:///shared/metrics/'],
+  [parseMetricsUrl, 'FILE://localhost/a b', 'file:///a%20b'],
+  [parseMetricsUrl, 'file:///100%25.prom', 'file:///100%25.prom'],
+  [parseMetricsUrl, 'pushgateway://localhost:9091/', 'pushgateway://localhost:9091/'],
+  [parsePush, 'pushgateway+http://a:9091', { to: 'pushgateway', url: 'http://a:9091/' }],
+  [parsePush, 'pushgateway+http://a/metrics/jobs', { to: 'pushgateway', url: 'http://a/metrics/jobs' }],
+  [parsePush, 'remote-write+https://a/write?a=b', { to: 'remote-write', url: 'https://a/write?a=b' }],
+  [parsePush, 'otlp+HTTP://[::1]:4318/metrics', { to: 'otlp', url: 'http://[::1]:4318/metrics' }],
+  [parseWebhook, 'https://a/hook?a=b', 'https://a/hook?a=b'],
+  [parsePushLabel, 'job=a', ['job', 'a']],
+  [parsePushLabel, '_a1 = b=c d', ['_a1', 'b=c d']],
+  [parsePushLabel, 'a__=b', ['a__', 'b']],
+  [parsePushLabel, 'job="a" b', ['job', '"a" b']],
+  [parsePushLabel, 'job="', ['job', '"']],
+  front('1', null, 1),
+  front('65535', null, 65535),
+  front('localhost:9469', 'localhost'),
+  front('127.0.0.1:9469', '127.0.0.1'),
+  front('0.0.0.0:9469', '0.0.0.0'),
+  front('[::1]:9469', '::1'),
+  front('[::]:9469', '::'),
+  front('[fd00:0::5]:80', 'fd00::5', 80),
+];
+for (const [parse, text, value] of READ) {
+  test(`${parse.name}() reads ${text}`, () => {
+    assert.deepEqual(JSON.parse(JSON.stringify(parse(text))), { value });
+  });
+}
+
+test('readPushAddress() has the host without its brackets', () => {
+  for (const [host, bare] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['[::1]', '::1'],
   ] as const) {
-    const parsed = parseMetricsUrl(text);
-    assert.equal('value' in parsed && parsed.value.href, href, text);
+    const parsed = parseMetricsUrl(`PUSHGATEWAY://${host}:9091`);
+    assert.ok('value' in parsed);
+    assert.deepEqual(readPushAddress(parsed.value), { host: bare, port: 9091, text: `${host}:9091` });
   }
 });
 
 const FILE_URL =
   'a file: URL with an absolute path and no host, such as "file:///shared/job.prom", or "file:///shared/metrics/" for a folder';
-const PUSH_URL =
+const GATEWAY_URL =
   'a pushgateway: URL with a loopback address and a port, such as "pushgateway://127.0.0.1:9091": lastscrape takes pushes there, from within the pod only';
+const PUSH_PATH =
+  'without /metrics and what follows, such as "pushgateway+http://pushgateway:9091"; the labels go in LASTSCRAPE_PUSH_LABELS';
+const KINDS = '"pushgateway+", "remote-write+" or "otlp+" and';
+const EXAMPLE = 'such as "otlp+http://prometheus:9090/api/v1/otlp/v1/metrics"';
+const withFile = (variable: string) =>
+  `an http: or https: URL without user and password; put a line such as "Authorization: Bearer …" into the file of LASTSCRAPE_${variable}_HEADERS_FILE`;
+const LABEL = 'NAME=VALUE such as "job=checkout", with a name of letters, digits and "_" that does not begin with "__"';
+const FRONT =
+  '"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"';
 
-test('parseMetricsUrl() takes no file: URL that names no file', () => {
-  const parts = '/// ///// job.prom /shared/job.prom //shared/job.prom ///job.prom?x ///job.prom#x //[/x'.split(' ');
-  for (const part of ['', ...parts, ...'///a%2Fb ///a%00 ///%ff ///100%.prom'.split(' ')]) {
-    const text = `file:${part}`;
-    assert.deepEqual(parseMetricsUrl(text), { problem: FILE_URL }, text);
-  }
-});
-
-test('parseMetricsUrl() takes pushes on a loopback address with a port, and nowhere else', () => {
-  for (const [text, host] of [
-    ['pushgateway://127.0.0.1:9091', '127.0.0.1'],
-    ['pushgateway://localhost:9091/', 'localhost'],
-    ['PUSHGATEWAY://[::1]:9091', '::1'],
-  ] as const) {
-    const parsed = parseMetricsUrl(text);
-    assert.ok('value' in parsed, text);
-    assert.deepEqual(readPushAddress(parsed.value), { host, port: 9091, text: parsed.value.host });
-    assert.ok(isPushUrl(parsed.value));
-  }
-  const others =
-    '0.0.0.0:9091 pushgateway:9091 127.0.0.1 127.0.0.1:0 127.0.0.1:9091/metrics a:b@127.0.0.1:9091 [x'.split(' ');
-  for (const text of others) {
-    assert.deepEqual(parseMetricsUrl(`pushgateway://${text}`), { problem: PUSH_URL }, text);
-  }
-});
-
-const URLS: readonly (readonly [text: string, to: string, href: string])[] = [
-  ['pushgateway+http://pushgateway:9091', 'pushgateway', 'http://pushgateway:9091/'],
-  ['remote-write+https://prometheus/api/v1/write?a=b', 'remote-write', 'https://prometheus/api/v1/write?a=b'],
-  ['otlp+HTTP://[::1]:4318/v1/metrics', 'otlp', 'http://[::1]:4318/v1/metrics'],
+/** What texts, after their common beginning, must be. */
+const WRONG: readonly (readonly [parse: Parse<unknown>, must: string, start: string, texts: string])[] = [
+  [parseMetricsUrl, FILE_URL, 'file:', ' /// ///// job.prom /shared/job.prom //shared/job.prom ///job.prom?x'],
+  [parseMetricsUrl, FILE_URL, 'file:', '///job.prom#x //[/x ///a%2Fb ///a%00 ///%ff ///100%.prom'],
+  [parseMetricsUrl, GATEWAY_URL, 'pushgateway://', '0.0.0.0:9091 pushgateway:9091 127.0.0.1 127.0.0.1:0 [x'],
+  [parseMetricsUrl, GATEWAY_URL, 'pushgateway://', '127.0.0.1:9091/metrics a:b@127.0.0.1:9091'],
+  [parsePush, PUSH_PATH, 'pushgateway+http://a:9091/', 'metrics metrics/ metrics/job/b a/metrics/job/b/pod/c'],
+  [parsePush, PUSH_PATH, 'pushgateway+http://a:9091/', 'metrics/job@base64/Zm9v'],
+  [
+    parsePush,
+    `${KINDS} an http: or https: URL, such as "pushgateway+http://pushgateway:9091", or "none"`,
+    '',
+    ' http://a pushgateway prometheus+http://a',
+  ],
+  [parsePush, `${KINDS} an http: or https: URL, ${EXAMPLE}`, 'otlp+', ' ftp://a a:80 http:///a'],
+  [parsePush, `${KINDS} ${withFile('PUSH')}`, '', 'otlp+http://me:s3cret@a/'],
+  [parseWebhook, withFile('WEBHOOK'), '', 'https://token@a/'],
+  [
+    parseWebhook,
+    'an http: or https: URL, or "none"',
+    '',
+    ' a a:80 ftp://a http:// http:///a http://a:0 http://a:99999',
+  ],
+  [parsePushLabel, LABEL, '', ' a a= =b 1a=b a-b=c __name__=x __a=x a:b=c'],
+  [parsePushLabel, 'written without quotes, as job=…', 'job=', `"a" 'a'`],
+  [parseFrontAddress, FRONT, '', '0 true -1 9469x 127.0.0.1 127.0.0.256:9469 127.0.0.01:9469 127.1:9469 [::g]:9469'],
+  [parseFrontAddress, FRONT, '', '[::1]:0 [::1 ::x:9469 :0 65536 127.0.0.1:94690 :9469 *:9469 ::1:9469'],
+  [parseFrontAddress, FRONT, 'http://', '127.0.0.1/metrics host:9469/metrics localhost:9469'],
+  [
+    parseFrontAddress,
+    `${FRONT}; host names are not looked up: use the port alone to listen on all addresses`,
+    '',
+    'locust:9469 LOCALHOST:9469',
+  ],
 ];
-for (const [text, to, href] of URLS) {
-  test(`parsePush() reads ${text}`, () => assert.deepEqual(parsePush(text), { value: { to, url: new URL(href) } }));
-  test(`parseWebhook() reads ${href}`, () => assert.deepEqual(parseWebhook(href), { value: new URL(href) }));
-}
-
-test('parsePush() refuses the path that it appends itself, and takes one before it', () => {
-  const problem =
-    'without /metrics and what follows, such as "pushgateway+http://pushgateway:9091"; the labels go in LASTSCRAPE_PUSH_LABELS';
-  for (const path of ['metrics', 'metrics/', 'metrics/job/foo', 'a/metrics/job/foo/pod/b', 'metrics/job@base64/Zm9v']) {
-    assert.deepEqual(parsePush(`pushgateway+http://a:9091/${path}`), { problem }, path);
-    assert.ok('value' in parsePush(`otlp+http://a/${path}`), path);
-  }
-  for (const path of ['a', 'metrics/a', 'ametrics', 'metrics/jobs']) {
-    assert.ok('value' in parsePush(`pushgateway+http://a/${path}`), path);
-  }
-});
-
-test('parsePush() and parseWebhook() say what is not a URL of theirs', () => {
-  const kinds = /^"pushgateway\+", "remote-write\+" or "otlp\+" and an http: or https: URL, such as "/;
-  for (const text of ' http://a pushgateway pushgateway+ prometheus+http://a otlp+ftp://a otlp+a:80 otlp+http:///a'.split(
-    ' ',
-  )) {
-    const parsed = parsePush(text);
-    assert.match('problem' in parsed ? parsed.problem : '', kinds, text);
-  }
-  for (const text of ' a a:80 ftp://a http:// http:///a http://a:0 http://a:99999 file:///a'.split(' ')) {
-    assert.deepEqual(parseWebhook(text), { problem: 'an http: or https: URL, or "none"' }, text);
-  }
-});
-
-test('credentials in a URL are refused, with the file that they belong in', () => {
-  const push = parsePush('otlp+http://me:s3cret@a/');
-  assert.match('problem' in push ? push.problem : '', /without user and password; .* LASTSCRAPE_PUSH_HEADERS_FILE$/);
-  const webhook = parseWebhook('https://token@a/');
-  const why = 'problem' in webhook ? webhook.problem : '';
-  assert.match(why, /without user and password; .* LASTSCRAPE_WEBHOOK_HEADERS_FILE$/);
-});
-
-test('parsePushLabel() takes no quotes around a value, which would be a part of it', () => {
-  for (const text of ['job="a b"', "job = 'a b'"]) {
-    assert.deepEqual(parsePushLabel(text), { problem: 'written without quotes, as job=…' });
-  }
-  assert.deepEqual(parsePushLabel('job="a" b'), { value: ['job', '"a" b'] });
-  assert.deepEqual(parsePushLabel('job="'), { value: ['job', '"'] });
-});
-
-test('parsePushLabel() reads a name and a value, and nothing else', () => {
-  assert.deepEqual(parsePushLabel('job=a'), { value: ['job', 'a'] });
-  assert.deepEqual(parsePushLabel('_a1 = b=c d'), { value: ['_a1', 'b=c d'] });
-  assert.deepEqual(parsePushLabel('a__=b'), { value: ['a__', 'b'] });
-  for (const text of ['', 'a', 'a=', '=b', '1a=b', 'a-b=c', '__name__=x', '__a=x', 'a:b=c']) {
-    assert.ok('problem' in parsePushLabel(text), text);
-  }
-});
-
-const FRONTS: readonly (readonly [text: string, host: string | null, port: number])[] = [
-  ['9469', null, 9469],
-  ['1', null, 1],
-  ['65535', null, 65535],
-  ['localhost:9469', 'localhost', 9469],
-  ['127.0.0.1:9469', '127.0.0.1', 9469],
-  ['0.0.0.0:9469', '0.0.0.0', 9469],
-  ['[::1]:9469', '::1', 9469],
-  ['[::]:9469', '::', 9469],
-  ['[fd00:0::5]:80', 'fd00::5', 80],
-];
-for (const [text, host, port] of FRONTS) {
-  test(`parseFrontAddress() reads ${text}`, () => {
-    assert.deepEqual(parseFrontAddress(text), { value: { host, port, text } });
-  });
-}
-
-const NAME = '; host names are not looked up: use the port alone to listen on all addresses';
-/** Wrong texts, without blanks, and the advice after what they must be. */
-const WRONG: readonly (readonly [texts: string, advice: string])[] = [
-  ['0 true -1 9469x 127.0.0.1 127.0.0.256:9469 127.0.0.01:9469 127.1:9469 [::g]:9469 [::1]:0 [::1 ::x:9469 :0', ''],
-  ['http://127.0.0.1/metrics http://host:9469/metrics', ''],
-  ['65536 127.0.0.1:94690 :9469 *:9469 http://localhost:9469 ::1:9469', ''],
-  ['locust:9469 LOCALHOST:9469', NAME],
-];
-for (const [texts, advice] of WRONG) {
-  test(`parseFrontAddress() says what ${texts} must be`, () => {
-    const problem = `"none", or a port from 1 to 65535, with or without an IP address or localhost before it, such as "9469" or "[::1]:9469"${advice}`;
-    for (const text of texts.split(' ')) assert.deepEqual(parseFrontAddress(text), { problem }, text);
+for (const [parse, problem, start, texts] of WRONG) {
+  test(`${parse.name}() says what ${start} with each of ${texts} must be`, () => {
+    for (const text of texts.split(' ')) assert.deepEqual(parse(start + text), { problem }, start + text);
   });
 }
