@@ -89,8 +89,9 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
   }
   if (option === '--check') return guard(host, printBug(host), () => checkInTime(host, kinds));
   if (option === '--ready') {
-    const mayFail = !isOwnContainer(host.env);
-    const toCode = (code: number) => (mayFail ? code : EXIT.done);
+    // Where lastscrape runs here too, this is its hook, whose failure keeps main from starting.
+    const isHook = VARIABLES.some(({ name }) => name !== 'LASTSCRAPE_FRONT' && host.env[name] !== undefined);
+    const toCode = (code: number) => (isHook ? EXIT.done : code);
     return guard(
       host,
       (error) => toCode(printBug(host)(error)),
@@ -137,11 +138,6 @@ async function awaitFront(host: Host, kinds: Kinds): Promise<number> {
   if (problem === null) return EXIT.done;
   host.stderr(`${problem}\n`);
   return EXIT.misconfigured;
-}
-
-/** Whether lastscrape runs here too: --ready is then its hook, whose failure keeps main from starting. */
-function isOwnContainer(env: Host['env']): boolean {
-  return VARIABLES.some(({ name }) => name !== 'LASTSCRAPE_FRONT' && env[name] !== undefined);
 }
 
 /** Prints what a run would do, or what is wrong. @returns the exit code */

@@ -17,9 +17,7 @@ type FindResult =
   | { readonly kind: 'found'; readonly processes: readonly ProcessId[] }
   | { readonly kind: 'unknown'; readonly why: string };
 
-function unknown(why: string): FindResult {
-  return { kind: 'unknown', why };
-}
+const unknown = (why: string): FindResult => ({ kind: 'unknown', why });
 
 /** Whose processes /proc shows: this container's, the pod's, or the whole node's (`hostPID`). */
 export type Namespace = 'own' | 'shared' | 'node';

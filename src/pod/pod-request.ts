@@ -50,6 +50,11 @@ type PodFailureMeaning = {
   readonly isLasting: boolean;
 };
 
+const explainLasting = (why: string, problem: string): PodFailureMeaning => ({ why, problem, isLasting: true });
+const explainForNow = (what: string, advice: string): PodFailureMeaning => {
+  return { why: what, problem: `${what}; ${advice}`, isLasting: false };
+};
+
 export function explainPodFailure(failure: PodRequestFailure, request: PodRequest): PodFailureMeaning {
   const { origin, namespace, pod, tokenPath, account } = request;
   switch (failure.kind) {
@@ -104,14 +109,6 @@ function explainWrongPod(what: string, { namespace, pod }: PodRequest): PodFailu
     `${why}; the host name is not the pod's name where that has more than 63 characters, with hostNetwork, ` +
       'setHostnameAsFQDN or a hostname of its own, and in an Indexed Job: set POD_NAME from metadata.name by fieldRef',
   );
-}
-
-function explainLasting(why: string, problem: string): PodFailureMeaning {
-  return { why, problem, isLasting: true };
-}
-
-function explainForNow(what: string, advice: string): PodFailureMeaning {
-  return { why: what, problem: `${what}; ${advice}`, isLasting: false };
 }
 
 /** A failed request, for its callers. */

@@ -112,7 +112,11 @@ async function attempt(target: TcpNetConnectOpts, limits: DialOptions): Promise<
     },
   );
   socket.removeAllListeners();
-  if (codes.length === 0 && !isConnectedToItself(socket)) return socket;
+  // Where nothing listens and the kernel picks the same local port, TCP connects to itself (RFC 9293,
+  // "Simultaneous open"; seen 8 times in 60,000 connects to a port of the ephemeral range).
+  const { localAddress, localPort, remoteAddress, remotePort } = socket;
+  const isToItself = localPort === remotePort && localAddress === remoteAddress;
+  if (codes.length === 0 && !isToItself) return socket;
   // An error may still follow.
   socket.on('error', () => {});
   if (codes.length > 0) {
@@ -136,14 +140,6 @@ function readInto(buffer: Buffer, findSocket: () => Socket): OnReadOpts {
       return false;
     },
   };
-}
-
-/**
- * Where nothing listens and the kernel picks the same local port, TCP connects to itself (RFC 9293,
- * "Simultaneous open"; seen 8 times in 60,000 connects to a port of the ephemeral range).
- */
-function isConnectedToItself({ localAddress, localPort, remoteAddress, remotePort }: Socket): boolean {
-  return localPort === remotePort && localAddress === remoteAddress;
 }
 
 /** How long to reuse an answer: CoreDNS's default TTL for names of a cluster (plugin "kubernetes"). */

@@ -236,11 +236,9 @@ const RESULT_MESSAGES = {
   failed: 'targetFailed',
 } as const satisfies Record<string, MessageId>;
 
-type TargetQuitEvent = Extract<QuitEvent, { readonly kind: 'asked' | 'probed' | 'forced' }>;
-
 /** Logs an event. What a signal leaves behind shows outside of this run, as an exit code. */
-function logTargetEvent(turn: Turn, event: TargetQuitEvent, { name: target }: TargetPolicy): Turn {
-  if (event.kind === 'probed') return turn;
+function logTargetEvent(turn: Turn, event: QuitEvent, { name: target }: TargetPolicy): Turn {
+  if (event.kind !== 'asked' && event.kind !== 'forced') return turn;
   const result = event.kind === 'asked' ? event.answer : event.result;
   const isSignalled = result.kind === 'signalled' && result.pids.length > 0;
   const id = event.kind === 'asked' ? 'targetSignalled' : 'targetForced';

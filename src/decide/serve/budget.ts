@@ -98,19 +98,17 @@ export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 /** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
 export type Wanted = { readonly accept: string; readonly isSpare?: boolean };
 
-/**
- * What an observation does with own reads: `takes` what they have brought; `waits` for one, since a condition
- * is a metric; `contains` them: without a front each begins and ends within an observation, since the count
- * of scrapes subtracts our own requests, one by one.
- */
-type Observing = 'takes' | 'waits' | 'contains';
-
 /** What decides when an own read may begin. */
 export type OwnReads = {
   readonly pollMs: number;
   /** How many times as long as a read took main is left alone. */
   readonly restFactor: number;
-  readonly observing: Observing;
+  /**
+   * What an observation does with own reads: `takes` what they have brought; `waits` for one, since a
+   * condition is a metric; `contains` them: without a front each begins and ends within an observation, since
+   * the count of scrapes subtracts our own requests, one by one.
+   */
+  readonly observing: 'takes' | 'waits' | 'contains';
   /** Main lives, and pays for its page. */
   readonly isCharged: boolean;
   readonly costs: ReadCosts;

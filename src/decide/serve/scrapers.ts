@@ -37,7 +37,8 @@ export type ScraperRequest = {
 export type ServedScrape = ScraperRequest & {
   /** When the answer was out. */
   readonly atMs: number;
-  readonly served: ServedKind;
+  /** What it got: the source's answer, also with what has vanished from it since, or the snapshot. */
+  readonly served: 'live' | 'joined' | 'snapshot';
   /** It got the snapshot because the source refused. */
   readonly isByRefusal: boolean;
   /** When the source was read for it. */
@@ -47,9 +48,6 @@ export type ServedScrape = ScraperRequest & {
   /** The number of the call whose page it is, which another program has replaced since. */
   readonly called?: number | undefined;
 };
-
-/** What a scrape got: the source's answer, also with what has vanished from it since, or the snapshot. */
-export type ServedKind = 'live' | 'joined' | 'snapshot';
 
 /** One scraper. */
 export type Scraper = {
