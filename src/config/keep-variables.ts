@@ -3,7 +3,7 @@
 import { type Environment, type ParseResult, readVariable } from '../base/parse.ts';
 import { cut, findNearest, joinNames } from '../base/text.ts';
 import { type ReadResult, readValue, SHOWN_MAX_LENGTH } from './entries.ts';
-import { parseChoice, parseDuration, parseFilePath, parseFrontAddress } from './values.ts';
+import { parseChoice, parseDuration, parseFolderPath, parseFrontAddress } from './values.ts';
 import type { Row, Variable } from './variables.ts';
 
 const UNITS: Readonly<Record<string, number>> = { Mi: 1024 ** 2, Gi: 1024 ** 3 };
@@ -39,7 +39,7 @@ const KEEP_ROWS = {
     name: 'LASTSCRAPE_KEEPER_FOLDER',
     default: '/var/lib/lastscrape',
     meaning: 'the folder of the pages',
-    read: readValue((text) => parseFilePath(text.replace(/\/$/, ''), 'an absolute path such as "/var/lib/lastscrape"')),
+    read: readValue((text) => parseFolderPath(text, 'an absolute path such as "/var/lib/lastscrape"')),
   },
   maxBytes: {
     name: 'LASTSCRAPE_KEEPER_SIZE',

@@ -114,6 +114,11 @@ export function parseFilePath(text: string, must: string): ParseResult<string> {
   return /^\/.*[^/]$/.test(text) ? { value: text } : { problem: must };
 }
 
+/** Reads the absolute path of a folder, with or without a slash at its end. */
+export function parseFolderPath(text: string, must: string): ParseResult<string> {
+  return parseFilePath(text.replace(/\/$/, ''), must);
+}
+
 /** Where each kind of receiver usually listens. */
 const RECEIVERS = {
   pushgateway: 'http://pushgateway:9091',

@@ -15,6 +15,7 @@ import {
   parseContainerName,
   parseDuration,
   parseFilePath,
+  parseFolderPath,
   parseFrontAddress,
   parseHandOver,
   parseMetricsUrl,
@@ -205,8 +206,7 @@ export const ROWS = {
     name: 'LASTSCRAPE_HOOKS',
     default: 'none',
     meaning: 'a folder, mounted in main too, for a hook that ends a Python program with a snapshot; `none` writes none',
-    // A slash may end the path of a folder.
-    read: readValueOrNone((text) => parseFilePath(text.replace(/\/$/, ''), HOOKS_MUST)),
+    read: readValueOrNone((text) => parseFolderPath(text, HOOKS_MUST)),
   },
   handOver: {
     name: 'LASTSCRAPE_HAND_OVER',
@@ -226,9 +226,7 @@ export const ROWS = {
     default: '/var/run/lastscrape/pod',
     meaning:
       "a folder for a keeper, with the pod's `token` for the audience `lastscrape`, `labels` and `annotations`, as a projected volume has them",
-    read: readValue((text) =>
-      parseFilePath(text.replace(/\/$/, ''), 'an absolute path such as "/var/run/lastscrape/pod"'),
-    ),
+    read: readValue((text) => parseFolderPath(text, 'an absolute path such as "/var/run/lastscrape/pod"')),
   },
   push: {
     name: 'LASTSCRAPE_PUSH',

@@ -79,8 +79,7 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
   );
   const report = lastscrape?.report ?? null;
   const isWorkDone = failed.length > 0 && mains.every(({ ended }) => ended?.exitCode === 0);
-  const verdict = report?.verdict ?? '';
-  const isVerdict = verdict === 'failed' || verdict === 'notJudged';
+  const isVerdict = ['failed', 'notJudged'].includes(report?.verdict ?? '');
   const more = [
     isWorkDone && failed.every(({ program }) => program !== null && program.kind !== 'lastscrape')
       ? `Its own work succeeded (${mainNames} ended with 0); only a helper's exit code made it fail. As a native sidecar its exit code would not count.`
@@ -88,8 +87,6 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
     isWorkDone && !isVerdict && failed.every(({ program }) => program?.kind === 'lastscrape')
       ? `Its own work succeeded (${mainNames} ended with 0). With LASTSCRAPE_EXIT_ZERO=true only a verdict of LASTSCRAPE_FAIL_IF makes a pod fail.`
       : '',
-    verdict === 'failed' ? 'LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers.' : '',
-    verdict === 'notJudged' ? 'It was cut short, so LASTSCRAPE_FAIL_IF could not judge it: run it again.' : '',
     report === null
       ? ''
       : `lastscrape reports: "${[report.summary, ...report.problems].map((each) => quoteText(each, 600)).join('; ')}".`,

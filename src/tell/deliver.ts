@@ -15,8 +15,6 @@ export type Destination = {
   readonly headersFile: string | null;
   /** null: the usual authorities only. */
   readonly caFile: string | null;
-  /** The path is a secret too, as with the webhooks of chat tools. */
-  readonly isPathSecret: boolean;
 };
 
 export type DeliveryRequest = Omit<PushRequest, 'body'> & {
@@ -42,7 +40,7 @@ type DeliveryResult =
 /**
  * Sends requests to one receiver, one at a time, with its headers file and trust. Never rejects.
  *
- *     const { send, close } = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
+ *     const { send, close } = openDelivery({ url, headersFile: null, caFile: null });
  *     const result = await send({ method: 'PUT', path: '/metrics/job/a', … });
  */
 export type Delivery = {
@@ -64,7 +62,7 @@ const ANSWER_MAX_BYTES = 1024 * 1024;
 
 /** Opens a delivery; connects when the first request is sent. */
 export function openDelivery(destination: Destination): Delivery {
-  const { url, headersFile, caFile, isPathSecret } = destination;
+  const { url, headersFile, caFile } = destination;
   const readHeaders = headersFile === null ? null : prepareHeadersFile(headersFile);
   let trust: Trust | null = null;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
@@ -112,7 +110,7 @@ export function openDelivery(destination: Destination): Delivery {
       });
       const { text, retryAfterMs } = answer.end();
       onBody?.(text);
-      const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url, isPathSecret)];
+      const hidden = [...listSecrets(prepared.headers), ...listUrlSecrets(url)];
       if (result.kind === 'answered') {
         return { kind: 'answered', status: result.status, text: shorten(text, hidden), retryAfterMs };
       }

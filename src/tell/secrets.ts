@@ -18,9 +18,9 @@ function findRun(secret: string): string {
   return longest.length < RUN_MIN_LENGTH ? secret : longest;
 }
 
-/** The values of the query, also those without a name, and, with `isPathSecret`, the parts of the path. */
-export function listUrlSecrets({ searchParams, pathname }: URL, isPathSecret: boolean): readonly string[] {
+/** The values of the query, also those without a name, and the parts of the path, a secret of chat tools. */
+export function listUrlSecrets({ searchParams, pathname }: URL): readonly string[] {
   const query = [...searchParams].map(([name, value]) => value || name);
-  const path = isPathSecret ? pathname.split('/').filter(({ length }) => length >= 8) : [];
+  const path = pathname.split('/').filter(({ length }) => length >= 8);
   return [...query, ...path].filter(({ length }) => length >= 4);
 }

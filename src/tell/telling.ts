@@ -101,12 +101,9 @@ export function openTelling({ settings, identity: sources, wallMs, log }: Tellin
 
 /** Null: not configured. */
 function openDeliveries({ push, pushHeadersFile, webhook, webhookHeadersFile, caFile }: TellingSettings) {
-  const open = (url: URL | undefined | null, headersFile: string | null, isPathSecret: boolean) =>
-    url ? openDelivery({ url, headersFile, caFile, isPathSecret }) : null;
-  return {
-    pushDelivery: open(push?.url, pushHeadersFile, false),
-    webhookDelivery: open(webhook, webhookHeadersFile, true),
-  };
+  const open = (url: URL | undefined | null, headersFile: string | null) =>
+    url ? openDelivery({ url, headersFile, caFile }) : null;
+  return { pushDelivery: open(push?.url, pushHeadersFile), webhookDelivery: open(webhook, webhookHeadersFile) };
 }
 
 function findKind(to: string): PushKind {

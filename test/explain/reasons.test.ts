@@ -481,7 +481,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       ],
       {
         summary: /: lastscrape ended with 1$/,
-        more: /^LASTSCRAPE_FAIL_IF failed it: a verdict on its numbers\. lastscrape reports: /,
+        more: /^lastscrape reports: /,
       },
     ],
     [

@@ -29,7 +29,7 @@ function file(name: string, text: string): string {
 }
 
 function destination(url: string, more: Partial<Destination> = {}): Destination {
-  return { url: new URL(url), headersFile: null, caFile: null, isPathSecret: false, ...more };
+  return { url: new URL(url), headersFile: null, caFile: null, ...more };
 }
 
 const answered = (status: number, text: string) => ({ kind: 'answered', status, text, retryAfterMs: 0 }) as const;
@@ -183,7 +183,6 @@ test("send() shows the receiver's own words, short and on one line, without the 
   const headersFile = file('echoed', `Authorization: Basic ${basic}\n`);
   const to = destination(`http://127.0.0.1:${server.port}/services/T000/B0000000/tok3nT0ken?key=s3cretKey`, {
     headersFile,
-    isPathSecret: true,
   });
   const result = await send(to);
   assert.equal(result.kind === 'answered' && result.text.length, 200);
@@ -270,7 +269,7 @@ test("send() trusts the system's authorities", { skip }, async () => {
   const program = `
     import { openDelivery } from ${JSON.stringify(join(import.meta.dirname, '../../src/tell/deliver.ts'))};
     const url = new URL('https://localhost:${server.port}/');
-    const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
+    const delivery = openDelivery({ url, headersFile: null, caFile: null });
     const request = { method: 'POST', path: '/', headers: {}, body: Buffer.of(), timeoutMs: 30000, signal: new AbortController().signal };
     console.log(JSON.stringify(await delivery.send(request)));
     await delivery.close();`;

@@ -25,7 +25,7 @@ const NEVER = new AbortController().signal;
 
 async function push(port: number, more: Partial<PushParts> = {}, text = 'a 1\nb 2\nc 3\n') {
   const url = new URL(`http://127.0.0.1:${port}/`);
-  const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: false });
+  const delivery = openDelivery({ url, headersFile: null, caFile: null });
   const retries: string[] = [];
   const result = await sendPush({
     kind: FAMILY_BY_FAMILY,

@@ -11,7 +11,7 @@ const NEVER = new AbortController().signal;
 
 async function tell(port: number) {
   const url = new URL(`http://127.0.0.1:${port}/hook?x=1`);
-  const delivery = openDelivery({ url, headersFile: null, caFile: null, isPathSecret: true });
+  const delivery = openDelivery({ url, headersFile: null, caFile: null });
   const retries: string[] = [];
   const onRetry = (why: string) => retries.push(why);
   const message = { text: 'well', exitCode: 0 };
