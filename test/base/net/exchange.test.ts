@@ -41,20 +41,9 @@ function answered(status: number, contentType = 'text/plain'): ExchangeResult {
 }
 
 const failed = (why: string, status: number | null): ExchangeResult => ({ kind: 'failed', why, wasSent: true, status });
+// Which heads and bodies are taken is asked of Go's client (http-judge.test.ts).
 const CASES: readonly (readonly [name: string, answer: Answerer, expected: ExchangeResult, body?: string])[] = [
   ['an answer', (s) => s.write(answerWith('a 1\n')), answered(200), 'a 1\n'],
-  [
-    'a chunked answer',
-    (s) => s.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na \r\n2\r\n1\n\r\n0\r\n\r\n'),
-    answered(200, ''),
-    'a 1\n',
-  ],
-  [
-    'an HTTP/1.0 answer that ends with the connection',
-    (s) => s.end('HTTP/1.0 200 OK\r\n\r\na 1\n'),
-    answered(200, ''),
-    'a 1\n',
-  ],
   ['a 500, whose body is not read', (s) => s.write(answerWith('a 1\n', '500 No')), answered(500)],
   ['a 204', (s) => s.write('HTTP/1.1 204 No Content\r\n\r\n'), answered(204, '')],
   [
@@ -68,13 +57,6 @@ const CASES: readonly (readonly [name: string, answer: Answerer, expected: Excha
     answered(200),
     '\x1f\x0b',
   ],
-  [
-    'a 103 before the answer',
-    (s) => s.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${answerWith('a 1\n')}`),
-    answered(200),
-    'a 1\n',
-  ],
-  ['a 100 and then the end', (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n'), { kind: 'dropped' }],
   ['a 103 and then the end', (s) => s.end('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), { kind: 'dropped' }],
   ['a connection that ends without an answer', (s) => s.end(), { kind: 'dropped' }],
   ['a reset without an answer', (s) => s.resetAndDestroy(), { kind: 'dropped' }],
@@ -83,18 +65,6 @@ const CASES: readonly (readonly [name: string, answer: Answerer, expected: Excha
     (s) => s.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nlocust_users 6'),
     failed('other side closed (UND_ERR_SOCKET)', 200),
     'locust_users 6',
-  ],
-  [
-    'a chunked body without its end',
-    (s) => s.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\nlocust_users 60\r\n'),
-    failed('other side closed (UND_ERR_SOCKET)', 200),
-    'locust_users 60',
-  ],
-  [
-    'a body longer than declared',
-    (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\nb 2\n'),
-    answered(200, ''),
-    'a 1\n',
   ],
   [
     'a reset in the middle of the body',
@@ -111,12 +81,6 @@ const CASES: readonly (readonly [name: string, answer: Answerer, expected: Excha
     '2 MB of headers',
     (s) => s.write(answerWith('', '200 OK', `X: ${'x'.repeat(2_000_000)}\r\n`)),
     failed('the answer has a head of more than 1048576 bytes', null),
-  ],
-  [
-    'a head that ends its lines as text does',
-    (s) => s.write('HTTP/1.1 200 OK\nContent-Type: text/plain\nContent-Length: 4\n\na 1\n'),
-    answered(200),
-    'a 1\n',
   ],
   [
     'an endless body of another status than 200',
@@ -277,17 +241,9 @@ test('send() returns the head of an answer, and separately the body of one that 
   assert.deepEqual([heads, other, body], [[[429, '7']], 'busy', '']);
 });
 
-/** A Location, and the requests that are sent for it; none after the first: it is the answer. */
+/** A Location, and the requests that are sent for it; none: it is the answer. More are asked of Go's client. */
 const REDIRECTS: readonly (readonly [location: string, ...paths: readonly string[]])[] = [
   ['/metrics/', '/metrics/'],
-  ['http://127.0.0.1:PORT/metrics/?a=b', '/metrics/?a=b'],
-  ['http://localhost:PORT/metrics/', '/metrics/'],
-  ['//127.0.0.1:PORT/x#y', '/x'],
-  ['?a', '/a/b?a'],
-  ['c', '/a/c'],
-  ['../c d', '/c%20d'],
-  ['http://127.0.0.1/x'],
-  ['https://127.0.0.1:PORT/x'],
   ['http://example.com:PORT/x'],
   ['http://['],
   [''],
