@@ -39,7 +39,6 @@ type Watched = {
   readonly env?: Readonly<Record<string, string>>;
   /** Without: lastscrape knows its pod by the host name. */
   readonly hasPodName?: boolean;
-  readonly watcher?: string;
   readonly spec?: object;
   /** More of the Job's specification; null: a pod without a Job. */
   readonly job?: object | null;
@@ -99,7 +98,6 @@ const SCENARIOS: readonly Scenario[] = [
     end: { job: 'Complete', outcome: 'released', mainExitCodes: { load: 0 }, restartCounts: { load: 2 } },
   },
   { name: '* waits for all but the sidecars, which it stops', watched: WITH_SIDECAR, end: ALL_WELL },
-  { name: '* knows its own container by any name', watched: { ...WITH_SIDECAR, watcher: 'watcher' }, end: ALL_WELL },
   {
     name: '* does not wait for a native sidecar',
     watched: {
@@ -124,13 +122,13 @@ export function runContainerScenarios(): void {
     runScenarioIn(`container: ${name}`, async (namespace) => {
       if (hasRole) await applyRole(namespace);
       await start(namespace, watched);
-      await proveEnd(namespace, watched, end);
+      await proveEnd(namespace, end);
     });
   }
 
   runScenarioIn('container: without a Role it says which commands to run, and these are enough', async (namespace) => {
     await start(namespace, FAILS);
-    const { pod, report } = await proveEnd(namespace, FAILS, MISCONFIGURED);
+    const { pod, report } = await proveEnd(namespace, MISCONFIGURED);
     const [, commands = ''] = /; create the Role: (.*)$/.exec(report.problems?.[0] ?? '') ?? [];
     assert.deepEqual(report.problems, [
       `Cannot use "container:load" of LASTSCRAPE_DONE_WHEN: the API server forbids system:serviceaccount:${namespace.name}:default ` +
@@ -139,7 +137,7 @@ export function runContainerScenarios(): void {
     await runShell(commands, ROOT);
     await getFixture().cluster.kubectl(['delete', 'job', NAME, '--namespace', namespace.name]);
     await start(namespace, FAILS);
-    await proveEnd(namespace, FAILS, FAILED, pod);
+    await proveEnd(namespace, FAILED, pod);
   });
 
   runScenarioIn('container: a pod that is deleted while main runs is reported after the grace', async (namespace) => {
@@ -156,7 +154,7 @@ export function runContainerScenarios(): void {
       (await namespace.readLog(NAME, 'lastscrape')).includes('"msg":"main is running"') ? true : undefined,
     );
     await getFixture().cluster.kubectl(['delete', 'pod', NAME, '--namespace', namespace.name, '--wait=false']);
-    const { report } = await proveEnd(namespace, watched, { job: null, outcome: 'terminated' });
+    const { report } = await proveEnd(namespace, { job: null, outcome: 'terminated' });
     assert.match(report.summary, /^Terminated before main was seen to end/);
   });
 }
@@ -164,16 +162,16 @@ export function runContainerScenarios(): void {
 /** Waits until lastscrape has ended, and its Job, and compares. `before` is a pod of an earlier start. */
 async function proveEnd(
   namespace: Namespace,
-  { watcher = 'lastscrape' }: Watched,
   { job, exitCode = 0, outcome, mainExitCodes, problems, restartCounts = {} }: End,
   before?: Pod,
 ): Promise<{ readonly pod: Pod; readonly report: Report }> {
   const { pod } = await namespace.untilPod(
-    `the end of ${watcher}`,
+    'the end of lastscrape',
     END_MS,
-    (each) => each.metadata.uid !== before?.metadata.uid && findStatus(each, watcher)?.state.terminated !== undefined,
+    (each) =>
+      each.metadata.uid !== before?.metadata.uid && findStatus(each, 'lastscrape')?.state.terminated !== undefined,
   );
-  const ended = findStatus(pod, watcher)?.state.terminated;
+  const ended = findStatus(pod, 'lastscrape')?.state.terminated;
   assert.ok(ended?.message, 'lastscrape has a termination message');
   const report: Report = JSON.parse(ended.message);
   assert.deepEqual(
@@ -200,7 +198,7 @@ async function applyRole(namespace: Namespace): Promise<void> {
 }
 
 async function start(namespace: Namespace, watched: Watched): Promise<void> {
-  const { containers, initContainers = {}, watcher = 'lastscrape', hasPodName = true, job = {} } = watched;
+  const { containers, initContainers = {}, hasPodName = true, job = {} } = watched;
   const env = {
     LASTSCRAPE_DONE_WHEN: watched.doneWhen ?? 'container:load',
     LASTSCRAPE_SCRAPES: '0',
@@ -209,7 +207,7 @@ async function start(namespace: Namespace, watched: Watched): Promise<void> {
   };
   const lastscrape = {
     ...WATCHER,
-    name: watcher,
+    name: 'lastscrape',
     image: IMAGES.lastscrape,
     env: [...Object.entries(env).map(([name, value]) => ({ name, value })), ...(hasPodName ? [POD_NAME] : [])],
   };

@@ -19,9 +19,9 @@ import {
   untilStored,
 } from './counting-job.ts';
 import { IMAGES } from './images.ts';
-import { EXPORTER, MASTER, type PodSpec, startLocustTest } from './locust-test.ts';
+import type { PodSpec } from './locust-test.ts';
 import { buildNameserver } from './names.ts';
-import { END_MS, findStatus, getFixture, masterPod, readEnd, runScenarioIn, START_MS } from './scenario.ts';
+import { END_MS, findStatus, getFixture, readEnd, runScenarioIn, START_MS } from './scenario.ts';
 
 /** Prints each request that it takes, a line of JSON each. */
 const RECEIVER = `require('node:http').createServer((request, response) => {
@@ -106,17 +106,6 @@ export function runTellingScenarios(): void {
     },
   );
 
-  runScenarioIn('telling: of a LocustTest in OpenTelemetry mode a webhook has the report', async (namespace) => {
-    const receiver = await startReceiver(namespace);
-    const annotations = { 'lastscrape.dev/webhook': `http://${receiver}:8080/hook` };
-    await startLocustTest(namespace, { shape: 'otel', annotations });
-    assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
-    const { report } = readEnd(masterPod(namespace), EXPORTER);
-    assert.equal(report.outcome, 'scraped', report.summary);
-    const { body } = await readTold(namespace);
-    assert.deepEqual([body.summary, body.final], [report.summary, report.final]);
-  });
-
   runScenarioIn(
     "telling: by policy, a Pushgateway whose name becomes the pod's own gets nothing",
     async (namespace) => {
@@ -148,29 +137,6 @@ export function runTellingScenarios(): void {
       assert.doesNotMatch(text, new RegExp(`job="${JOB}"`));
     },
   );
-
-  // The host name of its pod is report-0, its name report-0-x7k2p.
-  const indexed = { backoffLimit: 0, completionMode: 'Indexed', completions: 1 };
-  runScenarioIn('telling: an Indexed Job with the label is pushed by the name of its pod', async (namespace) => {
-    const annotations = {
-      'lastscrape.dev/push': `pushgateway+http://${await startGateway(namespace)}:9091`,
-      'lastscrape.dev/push-when': 'always',
-    };
-    await namespace.apply(buildCountingJob({ annotations, env: SNAPSHOT, job: indexed }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const line = await readPushed(namespace);
-    assert.match(line ?? '', /[{,]job="report"[,}]/);
-    assert.ok(line?.includes(`pod="${jobPod(namespace).metadata.name}"`), line);
-  });
-
-  runScenarioIn('telling: an Indexed Job without POD_NAME is pushed by its host name', async (namespace) => {
-    const url = `pushgateway+http://${await startGateway(namespace)}:9091`;
-    await namespace.apply(buildTellingJob({ LASTSCRAPE_TTL: '5s', LASTSCRAPE_PUSH: url }, indexed));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
-    const line = await readPushed(namespace);
-    assert.match(line ?? '', /[{,]hostname="report-0"[,}]/);
-    assert.doesNotMatch(line ?? '', /[{,]pod=/);
-  });
 }
 
 function startGateway(namespace: Namespace): Promise<string> {
@@ -223,7 +189,7 @@ async function startServer(namespace: Namespace, container: Container): Promise<
 }
 
 /** The Job with its front, on a port that no Prometheus finds, and the Secret of the webhook. */
-function buildTellingJob(env: Readonly<Record<string, string>>, job: CountingJob['job'] = {}): Manifest {
+function buildTellingJob(env: Readonly<Record<string, string>>): Manifest {
   const path = join(import.meta.dirname, '../../deploy/job/front/job.yaml');
   const { spec } = parse(readFileSync(path, 'utf8')).spec.template;
   const [lastscrape] = spec.initContainers;
@@ -241,5 +207,5 @@ function buildTellingJob(env: Readonly<Record<string, string>>, job: CountingJob
     initContainers: [told],
     volumes: [{ name: 'webhook', secret: { secretName: 'webhook', optional: true } }],
   });
-  return buildCountingJob({ labels: {}, portName: 'unscraped', env: SNAPSHOT, job: { backoffLimit: 0, ...job }, edit });
+  return buildCountingJob({ labels: {}, portName: 'unscraped', env: SNAPSHOT, edit });
 }
