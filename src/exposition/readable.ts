@@ -37,16 +37,13 @@ const EXCERPT_LENGTH = 60;
 const AFTER_END = 'text after "# EOF"';
 
 /**
- * Its end returns why the body is not readable, or null. An empty body is readable, as one without samples
- * is.
+ * Opens the check of one body; its end returns why that is not readable, or null. An empty one is readable,
+ * as one without samples is. `isQuoted`: `why` may quote a line. `wanted`: of protobuf.
  */
-export type ReadableCheck = BodyReader<unknown, string | null>;
-
-/** Opens the check of one body. `isQuoted`: `why` may quote a line. `wanted`: of protobuf. */
 export function openReadableCheck(
   format: Format = 'text',
   { isQuoted = true, wanted }: { readonly isQuoted?: boolean; readonly wanted?: WantedMetric } = {},
-): ReadableCheck {
+): BodyReader<unknown, string | null> {
   if (format === 'protobuf') return openMessageCheck(wanted);
   let isEmpty = true;
   let hasEnd = false;

@@ -17,9 +17,6 @@ import type { Beginning } from './sources/source.ts';
 export type FrontAnswer = ScrapeAnswer &
   Pick<ServedScrape, 'served' | 'isByRefusal' | 'readAtMs' | 'oldestAtMs' | 'called'>;
 
-/** The values of our own families that do not depend on the answer. */
-export type CommonValues = Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>;
-
 /** How long a scraper without a time-out waits where the snapshot will do: Telegraf hangs up after 5 s. */
 const UNTOLD_TIMEOUT_MS = 4_000;
 
@@ -40,8 +37,8 @@ type Answers = Pick<ServerParts<FrontAnswer>, 'answer' | 'snapshot'> & {
 export function openAnswers(
   source: KeptSource,
   reads: Reads<KeptAnswer>,
-  /** Of a page whose oldest part was read at that moment. */
-  readValues: (oldestAtMs: number) => CommonValues,
+  /** Of a page whose oldest part was read at that moment: what does not depend on the answer. */
+  readValues: (oldestAtMs: number) => Omit<OwnValues, 'isSourceUp' | 'snapshotSeconds'>,
   scrapers: {
     /** The number of who sends it. */
     readonly find: (request: ScraperRequest) => number;
@@ -137,15 +134,11 @@ export function openAnswers(
  * Calls of /-/snapshot, each of which reads every page that is wanted. `listLiving`: the scrapers that are to
  * have it.
  */
-function openSnapshotCalls(
-  source: KeptSource,
-  reads: Reads<KeptAnswer>,
-  listLiving: () => readonly number[],
-): Pick<Answers, 'snapshot' | 'keptCount'> {
+function openSnapshotCalls(source: KeptSource, reads: Reads<KeptAnswer>, listLiving: () => readonly number[]) {
   let keptCount = 0;
   return {
     keptCount: () => keptCount,
-    async snapshot(signal) {
+    async snapshot(signal: AbortSignal): ReturnType<Answers['snapshot']> {
       source.expectEnd?.();
       const asked = new Set<string>();
       for (let calledAtMs = Number.POSITIVE_INFINITY; ; ) {

@@ -20,17 +20,12 @@ export type FrontSourceParts = SourceParts & {
   readonly podIp?: string;
 };
 
-/** `problem`: of a source that listens, `what is; what to do`. */
-export type OpenedSource =
-  | { readonly kind: 'open'; readonly source: Source }
-  | { readonly kind: 'failed'; readonly problem: string };
-
 const EXPORTERS = { namespace: 'locust', path: '/metrics', headersFile: null };
 
-/** Opens it; one that takes pushes listens. */
+/** Opens it; one that takes pushes listens. `problem`: `what is; what to do`. */
 export async function openFrontSource(
   parts: FrontSourceParts & Pick<PushSourceParts, 'toUnixSeconds' | 'findTakenAtMs'>,
-): Promise<OpenedSource> {
+): Promise<{ kind: 'open'; source: Source } | { kind: 'failed'; problem: string }> {
   if (findSourceKind(parts.url) !== 'pushes') return { kind: 'open', source: openSource(parts) };
   const { openPushSource } = await import('./pushgateway/source.ts');
   const opened = await openPushSource(parts);

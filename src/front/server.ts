@@ -66,17 +66,15 @@ export type Server = {
   readonly close: () => Promise<void>;
 };
 
-/** `problem`: what is wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. */
-type OpenedServer =
-  | { readonly kind: 'listening'; readonly server: Server }
-  | { readonly kind: 'failed'; readonly problem: string };
-
-/** Listens. `host` null: all addresses, IPv6 where it exists; `port` 0: any that is free. Never rejects. */
+/**
+ * Listens. `host` null: all addresses, IPv6 where it exists; `port` 0: any that is free. `problem`: what is
+ * wrong and what to do, to follow `Cannot use LASTSCRAPE_FRONT: `. Never rejects.
+ */
 export async function openServer<Answer extends ScrapeAnswer>(
   at: { readonly host: string | null; readonly port: number },
   parts: ServerParts<Answer>,
   limits: ServerLimits = SERVER_LIMITS,
-): Promise<OpenedServer> {
+): Promise<{ kind: 'listening'; server: Server } | { kind: 'failed'; problem: string }> {
   const { http, connections, inFlightCount, retire, listen, close } = openRoutes(parts, limits);
   const code = await listen(at.host, at.port);
   if (code !== null) return { kind: 'failed', problem: describeListenProblem(at.host, at.port, code) };

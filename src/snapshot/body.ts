@@ -134,14 +134,14 @@ export function openBody(type: PageType = TEXT_PAGE): OpenBody {
   };
 }
 
-/** The families that have a sample, and what writes the body: whole, readable, with a last line feed. */
-export type BodyWriter = {
-  readonly families: ReadonlySet<string>;
-  readonly write: (push: (piece: Uint8Array) => void) => void;
-};
-
-/** A whole body, written at its first read: most polls read none. */
-export function makeWrittenBody({ families, write }: BodyWriter): Body {
+/**
+ * A whole body, readable and with a last line feed, that `write` writes at its first read: most polls read
+ * none. `families`: those that have a sample.
+ */
+export function makeWrittenBody(
+  families: ReadonlySet<string>,
+  write: (push: (piece: Uint8Array) => void) => void,
+): Body {
   let written: Body | null = null;
   const writeOnce = (): Body => {
     if (written === null) {

@@ -300,13 +300,10 @@ test('makeWrittenBody() writes nothing until it is read, and then once: every re
   let writtenCount = 0;
   let number = 1;
   const piece = Buffer.alloc(16);
-  const body = makeWrittenBody({
-    families: new Set(['a', 'b']),
-    write(push) {
-      writtenCount++;
-      // A source uses its buffer again.
-      for (const name of ['a', 'b']) push(piece.subarray(0, piece.write(`${name} ${number}\n`)));
-    },
+  const body = makeWrittenBody(new Set(['a', 'b']), (push) => {
+    writtenCount++;
+    // A source uses its buffer again.
+    for (const name of ['a', 'b']) push(piece.subarray(0, piece.write(`${name} ${number}\n`)));
   });
   assert.deepEqual(await body.ended, { kind: 'whole' });
   assert.deepEqual([...(await body.families())], ['a', 'b']);
@@ -319,6 +316,6 @@ test('makeWrittenBody() writes nothing until it is read, and then once: every re
 });
 
 test('makeWrittenBody() knows its size before anybody reads it', () => {
-  const body = makeWrittenBody({ families: new Set(['a']), write: (push) => push(Buffer.from('a 1\n')) });
+  const body = makeWrittenBody(new Set(['a']), (push) => push(Buffer.from('a 1\n')));
   assert.equal(body.sizeBytes, 4);
 });

@@ -12,7 +12,7 @@ const at = (atMs: number) => ({ atMs, seconds: atMs / 1_000 });
 function makeBody(text: string): Body {
   const families = new Set(text.split('\n').map((line) => line.replace(/ .*/, '')));
   families.delete('');
-  return makeWrittenBody({ families, write: (push) => push(Buffer.from(text)) });
+  return makeWrittenBody(families, (push) => push(Buffer.from(text)));
 }
 
 async function readText(snapshot: Snapshot | null): Promise<string> {

@@ -45,16 +45,6 @@ export type PaceState = {
   readonly wait: { readonly kind: 'nothing' | 'page' } | { readonly kind: 'csv' | 'renewal'; readonly untilMs: number };
 };
 
-type PaceStep = {
-  readonly state: PaceState;
-  readonly readsPage: boolean;
-  readonly readsCsv: boolean;
-  /** All readers have their answer. */
-  readonly isAnswered: boolean;
-  /** When to send `due`, unless another event comes first; infinite: never. */
-  readonly wakeAtMs: number;
-};
-
 /** A younger answer is used again, so that many scrapers cost Locust no more than one. */
 const REUSE_MS = 500;
 /** Locust renews its page for the first request 2 s after the last renewal (web.py, DEFAULT_CACHE_TIME). */
@@ -92,8 +82,11 @@ export const PACE_START: PaceState = {
   wait: { kind: 'nothing' },
 };
 
-/** Takes one event; every timer that is due by `atMs` counts with it. */
-export function stepPace(before: PaceState, event: PaceEvent, atMs: number): PaceStep {
+/**
+ * Takes one event; every timer that is due by `atMs` counts with it. `isAnswered`: all readers have their
+ * answer; `wakeAtMs`: when to send `due`, unless another event comes first; infinite: never.
+ */
+export function stepPace(before: PaceState, event: PaceEvent, atMs: number) {
   let state = endRenewal(takeLate(takeEvent(before, event, atMs), atMs), atMs);
   const readsPage = isPageWanted(state, atMs);
   if (readsPage) state = { ...state, page: { askedAtMs: atMs, isLate: false } };

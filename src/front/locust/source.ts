@@ -138,11 +138,8 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
     if (text !== '') families.add(family.name);
     exposition.write(Buffer.from(text));
   }
-  const body = makeWrittenBody({
-    families,
-    write(push) {
-      for (const text of joinLines(memory.listFamilies(pace.view.kind).map(listLines))) push(encode(text));
-    },
+  const body = makeWrittenBody(families, (push) => {
+    for (const text of joinLines(memory.listFamilies(pace.view.kind).map(listLines))) push(encode(text));
   });
   const reading = makeReading({ ...exposition.end(), ...memory.readTotals() });
   const why = findDoubt(pace);

@@ -41,15 +41,6 @@ export type PushRequest = {
   readonly takenAtMs: number;
 };
 
-/** How it was answered; `why`: the text of an error. */
-export type PushResult = {
-  readonly store: PushStore;
-  readonly status: 200 | 202 | 400;
-  readonly why?: string;
-  /** Leftovers that had no more room, and were not taken by every scraper. */
-  readonly droppedCount: number;
-};
-
 export const EMPTY_STORE: PushStore = { groups: new Map(), leftovers: [] };
 export const GROUPS_MAX_COUNT = 1_000;
 
@@ -59,8 +50,11 @@ const TIMES = {
   failed: ['push_failure_time_seconds', 'Last Unix time when changing this group in the Pushgateway failed.'],
 } as const;
 
-/** The store after a request, and its status. */
-export function takePush(store: PushStore, request: PushRequest): PushResult {
+/**
+ * The store after a request, and how that is answered; `why`: the text of an error. `droppedCount`: leftovers
+ * that had no more room, and were not taken by every scraper.
+ */
+export function takePush(store: PushStore, request: PushRequest) {
   const { grouping, body, isReplaced, atMs, seconds, takenAtMs } = request;
   const key = formatSeries([], grouping);
   const before = store.groups.get(key)?.families ?? new Map<string, KeptFamily>();
@@ -111,12 +105,7 @@ export function listFamilies({ groups, leftovers }: PushStore): readonly KeptFam
 /**
  * Keeps what no group has any more, and does not contradict what one has: the newest that there is room for.
  */
-function keepLeftovers(
-  store: PushStore,
-  groups: PushStore['groups'],
-  before: Group['families'],
-  takenAtMs: number,
-): Pick<PushResult, 'store' | 'droppedCount'> {
+function keepLeftovers(store: PushStore, groups: PushStore['groups'], before: Group['families'], takenAtMs: number) {
   const present = indexFamilies(groups);
   const isPresent = (family: KeptFamily) => present.get(family.name)?.includes(family) === true;
   const removed = [...before.values()].filter((family) => !isPresent(family));
