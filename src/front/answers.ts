@@ -150,38 +150,29 @@ function openSnapshotCalls(source: KeptSource, reads: Reads<KeptAnswer>, listLiv
           source.addCall(listLiving(), calledAtMs);
           return { kind: 'kept' };
         }
-        const ends = await Promise.all(accepts.map((accept) => readSnapshot(accept, signal)));
+        const ends = await Promise.all(
+          accepts.map(async (accept) => {
+            const { ended } = reads.read({ timeoutMs: READ_TIMEOUT_MS, signal, accept });
+            return { accept, kept: await waitForKept(ended) };
+          }),
+        );
         // Left out beside a large page of another format, or asked for by nobody, it has not failed.
         const needed = source.wanted().filter(({ isSpare }) => isSpare !== true);
-        const failed = ends.find((end) => end.kind === 'failed' && needed.some(({ accept }) => accept === end.accept));
-        if (failed?.kind === 'failed') return failed;
-        calledAtMs = Math.min(
-          calledAtMs,
-          ...ends.map((end) => (end.kind === 'kept' ? end.snapshot.readAt.atMs : calledAtMs)),
-        );
-        for (const accept of accepts) asked.add(accept);
+        for (const { accept, kept } of ends) {
+          if (kept.kind === 'kept') calledAtMs = Math.min(calledAtMs, kept.snapshot.readAt.atMs);
+          else if (needed.some((each) => each.accept === accept)) return { kind: 'failed', why: kept.why };
+          asked.add(accept);
+        }
       }
     },
   };
-
-  async function readSnapshot(accept: string, signal: AbortSignal): Promise<SnapshotEnd> {
-    const { begun, ended } = reads.read({ timeoutMs: READ_TIMEOUT_MS, signal, accept });
-    const beginning = await begun;
-    if (beginning.kind !== 'answered') return { kind: 'failed', accept, why: describeBeginning(beginning) };
-    const kept = await waitForKept(ended);
-    return kept.kind === 'kept' ? kept : { kind: 'failed', accept, why: kept.why };
-  }
 }
-
-type SnapshotEnd =
-  | Extract<Kept, { readonly kind: 'kept' }>
-  | { readonly kind: 'failed'; readonly accept: string; readonly why: string };
 
 /** What becomes of an answer, or of the one that was to confirm it. */
 async function waitForKept(ended: Promise<Beginning<KeptAnswer>>): Promise<Kept> {
   const beginning = await ended;
   if (beginning.kind === 'answered') return beginning.kept;
-  return { kind: 'dropped', result: 'failed', why: beginning.kind === 'failed' ? beginning.why : 'it is not there' };
+  return { kind: 'dropped', result: 'failed', why: describeBeginning(beginning) };
 }
 
 function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answered' }>): string {

@@ -36,14 +36,11 @@ export type Chunks = {
   readonly share: (others: Chunk[]) => boolean;
   readonly list: () => Chunk[];
   readonly clear: () => void;
-  readonly openReader: () => ChunkReader;
-};
-
-type ChunkReader = {
-  /** The next piece, which is valid until the next call of either; null: no more for now. */
-  readonly next: () => Uint8Array | null;
-  /** May be called again. */
-  readonly end: () => void;
+  /**
+   * Reads from the first byte on: the next piece, which is valid until the next call of either; null: no more
+   * for now. `end` may be called again.
+   */
+  readonly openReader: () => { readonly next: () => Uint8Array | null; readonly end: () => void };
 };
 
 /** Buffers of packed chunks, for the next ones. */
@@ -134,7 +131,7 @@ export function openChunks(): Chunks {
   };
 }
 
-function openReader(list: () => readonly Chunk[]): ChunkReader {
+function openReader(list: () => readonly Chunk[]) {
   let at = 0;
   let held: Raw | null = null;
   function end(): void {
@@ -142,7 +139,7 @@ function openReader(list: () => readonly Chunk[]): ChunkReader {
     held = null;
   }
   return {
-    next() {
+    next(): Uint8Array | null {
       end();
       const chunk = list()[Math.floor(at / CHUNK_BYTES)];
       const from = at % CHUNK_BYTES;
