@@ -174,7 +174,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
     const { isExitZero, unreadable } = end;
     end = exitWith(EXIT.misconfigured);
     // A native sidecar that ends is started again, and while that goes on main may never be.
-    if (isExitZero || findSignalEntry(host.env, unreadable, kinds, own) !== null) {
+    if (isExitZero || findSignalEntry(host.env, unreadable, kinds) !== null) {
       const waited = await outlastMain(host, readFallbackConfig(host.env, unreadable, kinds, own), signals);
       end = { ...waited, code: isExitZero ? waited.code : EXIT.misconfigured };
     }

@@ -140,7 +140,7 @@ export function readFallbackConfig(
   kinds: Kinds,
   program: OwnProcess,
 ): Config {
-  const signal = findSignalEntry(env, unreadable, kinds, program);
+  const signal = findSignalEntry(env, unreadable, kinds);
   const isGuess = signal === null && unreadable.includes('LASTSCRAPE_DONE_WHEN');
   const dropped = new Set(unreadable);
   const forced: Record<string, string> = {
@@ -171,23 +171,16 @@ export function readFallbackConfig(
  * The entry that makes a signal main's end, even mistyped if DONE_WHEN is unreadable, or in a variable whose
  * name is mistyped; null: no entry does.
  */
-export function findSignalEntry(
-  env: Environment,
-  unreadable: readonly string[],
-  kinds: Kinds,
-  { pid, pod }: OwnProcess,
-): string | null {
+export function findSignalEntry(env: Environment, unreadable: readonly string[], kinds: Kinds): string | null {
+  // Only a signal has no argument.
   const plainKinds = kinds.conditions.filter(({ takesArgument }) => takesArgument === false);
-  const isSignal = (entry: string) => {
-    const parsed = parseCondition(entry, plainKinds, { pid, pod, sidecars: [] });
-    return 'value' in parsed && parsed.value.isSignal === true;
-  };
   const name = 'LASTSCRAPE_DONE_WHEN';
   const isReadable = !unreadable.includes(name);
   const split = (text = '', separator: string | RegExp = ',') => text.split(separator).map((each) => each.trim());
   const written = split(env[name], isReadable ? ',' : /[,;\s]+/);
   const meant = isReadable ? written : written.map((each) => suggestCondition(each, plainKinds) ?? each);
-  return [...meant, ...unreadable.flatMap((each) => split(env[each]))].find(isSignal) ?? null;
+  const entries = [...meant, ...unreadable.flatMap((each) => split(env[each]))];
+  return entries.find((entry) => plainKinds.some((kind) => kind.name === entry)) ?? null;
 }
 
 function readText(env: Environment, variable: Pick<Variable, 'name' | 'default'>): { text: string; isSet: boolean } {
