@@ -88,7 +88,6 @@ const metadata =
 const deletedAt = '2026-11-22T07:00:00Z';
 
 const POD_NAME = { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } };
-const RESTART = { action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } };
 const inContainer = (fields: object) => ({ spec: { containers: [fields] } });
 const inNative = (fields: object) => ({ spec: { initContainers: [fields] } });
 /** Main runs still. */
@@ -165,11 +164,6 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       { reasons: 'mainRuns sidecar' },
     ],
     [
-      'lines name a container so that YAML reads a string',
-      rename('cache', 'on'),
-      { reasons: 'otherRuns on', lines: { spec: { initContainers: [{ name: 'on', restartPolicy: 'Always' }] } } },
-    ],
-    [
       'several mains that have ended have ended',
       ({ spec, status }) => {
         for (const list of [spec.containers, status.containerStatuses]) {
@@ -227,12 +221,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   'lastscrape-was-not-asked-to': [
     [
-      'lastscrape that was killed is restarted',
+      'a helper that lastscrape did not stop because it was killed is ended without it',
       killed('Error'),
       {
         reasons: 'lastscrapeKilled cloud-sql-proxy',
         summary: /: lastscrape ended with 137 before it could stop it$/,
-        lines: inContainer({ name: 'lastscrape', restartPolicy: 'Never', restartPolicyRules: [RESTART] }),
+        lines: inNative({ name: 'cloud-sql-proxy', restartPolicy: 'Always' }),
       },
     ],
     [

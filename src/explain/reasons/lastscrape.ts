@@ -100,7 +100,7 @@ export const LASTSCRAPE_REASONS: Reasons<PodFacts> = {
     const isMemory = container.ended?.reason === 'OOMKilled';
     const how = `${container.ended?.exitCode ?? 'no exit code'}${isMemory ? ', out of memory,' : ''}`;
     return {
-      ...explainHelper(helper, pod, { change: keepAlive(container, pod, isMemory) }),
+      ...explainHelper(helper, pod, isMemory ? { change: giveMemory(container, pod) } : endHelper(helper, pod)),
       summary: keeps(helper, pod, `ended with ${how} before it could stop it`),
       why: report === null ? 'It left no report.' : `Its report: "${quoteText(report.summary, 600)}".`,
       see: logsCommand(pod, container.name, '--tail=5'),
@@ -276,16 +276,8 @@ function correct(lastscrape: LastscrapeFacts, pod: PodFacts): Remedy {
   return { change: changePod(pod, `Correct what it names ("${log}" has all of it)`, null) };
 }
 
-/** What has the kubelet restart it, or lets it live. */
-function keepAlive(container: ContainerFacts, pod: PodFacts, isMemory: boolean): Change {
-  const what = isMemory
-    ? 'Give lastscrape 64Mi'
-    : 'Have the kubelet restart it when it is killed (Kubernetes 1.35 and later)';
-  const rules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [134, 137, 139] } }];
-  const fields = isMemory
-    ? { resources: { limits: { memory: '64Mi' } } }
-    : { restartPolicy: 'Never', restartPolicyRules: rules };
-  return changePod(pod, what, inContainer(container, fields));
+function giveMemory(container: ContainerFacts, pod: PodFacts): Change {
+  return changePod(pod, 'Give lastscrape 64Mi', inContainer(container, { resources: { limits: { memory: '64Mi' } } }));
 }
 
 /** What lets lastscrape stop it; else a native sidecar. */
