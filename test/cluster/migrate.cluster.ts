@@ -1,5 +1,5 @@
-// The scenarios of deploy/migrate.md: each after-manifest as it is written, with other images and a mesh's proxy. Each
-// has an ending that the tool it replaces gets wrong, too. And deploy/job/migration, in the same way.
+// The scenarios of deploy/migrate.md: each after-manifest as it is written, with other images and a mesh's proxy.
+// And deploy/job/migration, in the same way. How else main may end is in container.cluster.ts.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { VERSION } from '../../src/base/version.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import { editContainers, type PodSpec, withFields } from './locust-test.ts';
-import { END_MS, findFirstEnd, findStatus, readEnd, runScenarioIn, START_MS, scrapeHeld } from './scenario.ts';
+import { END_MS, findStatus, readEnd, runScenarioIn, START_MS, scrapeHeld } from './scenario.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 
@@ -33,7 +33,7 @@ export function runMigrationScenarios(): void {
   migration('kubexit: the exporter outlives main by one scrape, and the proxy outlives both', async (namespace) => {
     await start(namespace, 'kubexit');
     await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
+    const pod = await proveEnd(namespace, { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped']);
     // Native: the kubelet starts and ends it, once.
     const proxy = findStatus(pod, 'cloud-sql-proxy');
@@ -44,7 +44,7 @@ export function runMigrationScenarios(): void {
   migration('kubexit chain: the exporter waits for the tombstone of lastscrape', async (namespace) => {
     await start(namespace, 'kubexit-chain');
     await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
+    const pod = await proveEnd(namespace, { [MAIN]: 0, 'statsd-exporter': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['scraped']);
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
     const log = await namespace.readLog(pod.metadata.name, 'statsd-exporter');
@@ -52,16 +52,9 @@ export function runMigrationScenarios(): void {
     assert.ok(finishedAt(pod, 'statsd-exporter') >= finishedAt(pod, MAIN));
   });
 
-  migration('kubexit chain: a main that fails is in the report, and its Job ends', async (namespace) => {
-    await start(namespace, 'kubexit-chain', (spec) => withMain(spec, ['/kubexit/kubexit', MAIN, '--fail']));
-    await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Failed', { [MAIN]: 3, 'statsd-exporter': 0, lastscrape: 0 });
-    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 3 });
-  });
-
   migration('scuttle: the proxy, then Istio', async (namespace) => {
     await start(namespace, 'scuttle', (spec) => withMesh(spec, 'istio'));
-    const pod = await proveEnd(namespace, 'Complete', {
+    const pod = await proveEnd(namespace, {
       [MAIN]: 0,
       'cloud-sql-proxy': 0,
       'istio-proxy': 0,
@@ -73,38 +66,18 @@ export function runMigrationScenarios(): void {
     assert.match(log, /it was asked: POST \/quitquitquit/);
   });
 
-  migration('scuttle: a failed main is tried again in its pod, and Istio is there for it', async (namespace) => {
-    await start(namespace, 'scuttle', (spec) => withMesh(withMain(withShared(spec), FAIL_ONCE), 'istio'));
-    const pod = await proveEnd(
-      namespace,
-      'Complete',
-      { [MAIN]: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 },
-      { [MAIN]: 1 },
-    );
-    assert.equal(findFirstEnd(namespace, MAIN)?.exitCode, 3);
-    assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
-  });
-
   migration('linkerd-await: the proxy is asked, and gone', async (namespace) => {
     await start(namespace, 'linkerd-await', (spec) => withMesh(spec, 'linkerd'));
-    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'linkerd-proxy': 0, lastscrape: 0 });
+    const pod = await proveEnd(namespace, { [MAIN]: 0, 'linkerd-proxy': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['released', 'linkerd stopped']);
   });
 
   migration('k8s-controller-sidecars: without the names of the main containers', async (namespace) => {
     await start(namespace, 'k8s-controller-sidecars');
     await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
+    const pod = await proveEnd(namespace, EXIT_CODES);
     assert.deepEqual(readResults(pod), ['scraped', 'statsd-exporter stopped', 'cloud-sql-proxy stopped']);
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 0 });
-  });
-
-  migration('k8s-controller-sidecars: a main that was OOMKilled is a main that ended', async (namespace) => {
-    await start(namespace, 'k8s-controller-sidecars', (spec) => withMain(spec, [MAIN, '--hoard']));
-    await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Failed', exitCodesWith(137));
-    assert.equal(findStatus(pod, MAIN)?.state.terminated?.reason, 'OOMKilled');
-    assert.deepEqual(readEnd(pod).report.mainExitCodes, { [MAIN]: 137 });
   });
 
   migration('k8s-controller-sidecars: the same without any right in the cluster', async (namespace) => {
@@ -118,13 +91,13 @@ export function runMigrationScenarios(): void {
       return withFields(shared, 'lastscrape', { env });
     });
     await scrapeToTheEnd(namespace);
-    const pod = await proveEnd(namespace, 'Complete', exitCodesWith(0));
+    const pod = await proveEnd(namespace, EXIT_CODES);
     assert.equal(readEnd(pod).report.outcome, 'scraped');
   });
 
   migration('pkill: TERM by name, and nothing but 0 in the pod', async (namespace) => {
     await start(namespace, 'pkill');
-    const pod = await proveEnd(namespace, 'Complete', { [MAIN]: 0, 'cloud-sql-proxy': 0, lastscrape: 0 });
+    const pod = await proveEnd(namespace, { [MAIN]: 0, 'cloud-sql-proxy': 0, lastscrape: 0 });
     assert.deepEqual(readResults(pod), ['released', 'signal:cloud-sql-proxy stopped']);
   });
 
@@ -132,17 +105,13 @@ export function runMigrationScenarios(): void {
     await applyManifest(namespace, 'job/migration/account.yaml', (spec) => spec);
     await applyManifest(namespace, 'job/migration/job.yaml', (spec) => withMesh(spec, 'istio'));
     const exitCodes = { migrate: 0, 'cloud-sql-proxy': 0, 'istio-proxy': 0, lastscrape: 0 };
-    const pod = await proveEnd(namespace, 'Complete', exitCodes, {}, 'migrate');
+    const pod = await proveEnd(namespace, exitCodes, 'migrate');
     assert.deepEqual(readResults(pod), ['released', 'cloud-sql-proxy stopped', 'istio stopped']);
     assert.deepEqual(readEnd(pod).report.mainExitCodes, { migrate: 0 });
   });
 }
 
-function exitCodesWith(main: number): Readonly<Record<string, number>> {
-  return { [MAIN]: main, 'statsd-exporter': 0, 'cloud-sql-proxy': 0, lastscrape: 0 };
-}
-
-const FAIL_ONCE = [MAIN, '--fail-once-in=/shared'];
+const EXIT_CODES = { [MAIN]: 0, 'statsd-exporter': 0, 'cloud-sql-proxy': 0, lastscrape: 0 };
 
 function migration(name: string, play: (namespace: Namespace) => Promise<void>): void {
   runScenarioIn(`migrate: ${name}`, play);
@@ -170,16 +139,6 @@ function editJob(job: Manifest, edit: Edit): Manifest {
   return { ...job, spec: { ...rest, template: { ...template, spec: editContainers(edited, replace) } } };
 }
 
-function withMain(spec: PodSpec, command: readonly string[]): PodSpec {
-  return withFields(spec, MAIN, { command });
-}
-
-/** A folder that outlives a restart of main. */
-function withShared(spec: PodSpec): PodSpec {
-  const mounted = withFields(spec, MAIN, { volumeMounts: [{ name: 'shared', mountPath: '/shared' }] });
-  return { ...mounted, volumes: [{ name: 'shared', emptyDir: {} }] };
-}
-
 /** The pod with what a mesh's webhook adds: its proxy as a regular container, here a stand-in. */
 function withMesh(spec: PodSpec, mesh: 'istio' | 'linkerd'): PodSpec {
   return { ...spec, containers: [...spec.containers, { name: `${mesh}-proxy`, image: IMAGES.mesh, args: [mesh] }] };
@@ -194,15 +153,9 @@ function hasEnded(pod: Pod, container: string): boolean {
   return findStatus(pod, container)?.state.terminated !== undefined;
 }
 
-/** Checks by which exit code, and after how many restarts (0), each regular container and the Job ended. */
-async function proveEnd(
-  namespace: Namespace,
-  condition: 'Complete' | 'Failed',
-  exitCodes: Readonly<Record<string, number>>,
-  restarts: Readonly<Record<string, number>> = {},
-  job = MAIN,
-): Promise<Pod> {
-  assert.equal(await namespace.untilJobEnded(job, END_MS), condition);
+/** Checks by which exit code each regular container ended, without a restart, and that the Job is Complete. */
+async function proveEnd(namespace: Namespace, exitCodes: Readonly<Record<string, number>>, job = MAIN): Promise<Pod> {
+  assert.equal(await namespace.untilJobEnded(job, END_MS), 'Complete');
   const pods = new Map(namespace.events.map(({ pod }) => [pod.metadata.name, pod]));
   assert.equal(pods.size, 1, `one pod was enough: ${JSON.stringify([...pods.values()].map(({ status }) => status))}`);
   const [pod] = pods.values();
@@ -211,7 +164,7 @@ async function proveEnd(
   const codes = Object.fromEntries(statuses.map(({ name, state }) => [name, state.terminated?.exitCode]));
   assert.deepEqual(codes, exitCodes);
   const counts = Object.fromEntries(statuses.map(({ name, restartCount }) => [name, restartCount]));
-  assert.deepEqual(counts, Object.fromEntries(Object.keys(exitCodes).map((name) => [name, restarts[name] ?? 0])));
+  assert.deepEqual(counts, Object.fromEntries(Object.keys(exitCodes).map((name) => [name, 0])));
   return pod;
 }
 
