@@ -93,11 +93,7 @@ function format({ name, type, help, isFirst, samples }: Family): string {
   return [`${name} ${type} ${JSON.stringify(help)}`, ...lines].join(' | ');
 }
 
-test('openFamilyReader() reads names, types, helps, labels, values and times, and skips what is no sample', () => {
-  assert.deepEqual(read(EACH_KIND).map(format), EACH_KIND_READ);
-});
-
-test('openFamilyReader() reads the same cut anywhere, and byte by byte', () => {
+test('openFamilyReader() reads names, types, helps, labels, values and times, and skips what is no sample, cut anywhere', () => {
   const body = Buffer.from(EACH_KIND);
   for (let at = 0; at <= body.length; at++) {
     assert.deepEqual(read(body.subarray(0, at), body.subarray(at)).map(format), EACH_KIND_READ, `cut at ${at}`);

@@ -60,11 +60,6 @@ for (const { name, skip: why, runner, file } of COMMANDS) {
       assert.equal(run([...runner, node, ...FLAGS, '--eval', program], { PATH: path }), 'false\n');
       assert.ok(readFileSync(file).includes(readDist(`bundle.cache.${name}`)));
     });
-
-    test('takes no option from NODE_OPTIONS', () => {
-      const checked = say(['--check'], { NODE_OPTIONS: '--no-such-option --require=/nowhere' });
-      assert.match(checked, /^The configuration is valid/);
-    });
   });
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readUid } from '../../src/base/procfs.ts';
-import { describeExitCode, sendSignal, signalKind } from '../../src/quit/signal-target.ts';
+import { sendSignal, signalKind } from '../../src/quit/signal-target.ts';
 import { findFreePort } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, type PidNamespace, WATCHER_UID } from '../support/pid-namespace.ts';
 import { until } from '../support/until.ts';
@@ -286,9 +286,4 @@ test('sendSignal() says whose process may not be signalled, and nothing of one t
   assert.match(why ?? '', new RegExp(`^PID ${process.pid} runs as UID (\\d+) and lastscrape as UID \\1,`));
   assert.deepEqual(await sendSignal(0, [self], refuse('ESRCH')), { reached: [], why: null });
   assert.equal(await readUid(4_194_305), 'unknown', 'no process has so high a PID (pid_max is 4,194,304 at most)');
-});
-
-test('describeExitCode() is 128 and the number of the signal', () => {
-  assert.match(describeExitCode('TERM'), /^exit code 143 /);
-  assert.match(describeExitCode('KILL'), /^exit code 137 /);
 });

@@ -33,10 +33,6 @@ function addAll(scrapes: readonly ServedScrape[], seen: Partial<FrontObservation
 
 const listIds = ({ scrapers }: FrontFacts) => scrapers.map(({ id }) => id);
 
-test('NO_SCRAPERS knows of no snapshot', () => {
-  assert.deepEqual(NO_SCRAPERS.seen, { answeredAtMs: null, inFlightCount: 0 });
-});
-
 test('addScrape() distinguishes scrapers by address, and by User-Agent', () => {
   const front = addAll([
     scrapeBy('a', 0),
