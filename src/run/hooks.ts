@@ -111,8 +111,10 @@ def is_named(path):
 
 
 FIRST = [ask]
+# Since Python 3.12; a program has any number of other interpreters, each of which loads this, and ends by itself.
+IS_MAIN = getattr(sys.modules.get("_thread"), "_is_main_interpreter", lambda: True)
 # Python 2 empties this module.
-if URL and sys.version_info >= (3,):
+if URL and sys.version_info >= (3,) and IS_MAIN():
     REGISTER(ask)
     register.__module__ = "atexit"  # Where pickle finds it.
     atexit.register = register

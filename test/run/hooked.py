@@ -81,6 +81,9 @@ if ending == "fork":
     if child == 0:
         sys.exit(0)
     os.waitpid(child, 0)
+if ending == "interpreter":
+    interpreters = __import__("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    interpreters.destroy(interpreters.create())
 if ending == "child":
     subprocess.check_call([sys.executable, "-c", "import socket; print(socket.gethostname() != '')"])
 value = 1000000
