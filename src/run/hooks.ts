@@ -67,7 +67,7 @@ def ask():
             # And keeps no connection: an exit handler may wait for the server.
             handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
             if handlers:
-                handlers.handle = handlers.handle_one_request
+                handlers.handle = lambda handler: handler.handle_one_request()
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
