@@ -68,18 +68,36 @@ def ask():
             handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
             if handlers:
                 handlers.handle = lambda handler: handler.handle_one_request()
+        pools = getattr(sys.modules.get("concurrent.futures.thread"), "ThreadPoolExecutor", None)
+        submit = getattr(pools, "submit", None)
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
-        # localhost has two addresses at most.
-        with socket.create_connection((name.strip("[]"), int(port)), min(1, until - monotonic())) as connection:
-            connection.sendall(request.encode())
-            connection.settimeout(max(until - monotonic(), 0.001))
-            connection.recv(4096)
+        try:
+            if pools:
+                pools.submit = do_now
+            # localhost has two addresses at most.
+            with socket.create_connection((name.strip("[]"), int(port)), min(1, until - monotonic())) as connection:
+                connection.sendall(request.encode())
+                connection.settimeout(max(until - monotonic(), 0.001))
+                connection.recv(4096)
+        finally:
+            if pools:
+                pools.submit = submit
         # One that failed has had them all.
         LEFT_SECONDS = until - monotonic()
     except BaseException:
         pass
+
+
+def do_now(_, function, *args, **kwargs):
+    """As ThreadPoolExecutor.submit, whose threads have ended by then: asyncio.to_thread makes a page there."""
+    future = sys.modules["concurrent.futures"].Future()
+    try:
+        future.set_result(function(*args, **kwargs))
+    except BaseException as error:
+        future.set_exception(error)
+    return future
 
 
 def listens():

@@ -1,6 +1,7 @@
 """A job that serves its number by http.server and by prometheus_client, sets it in its last instant, and ends as the first
 argument says. The others are the two ports."""
 import atexit
+import concurrent.futures
 import http.server
 import os
 import pickle
@@ -18,8 +19,11 @@ worked = Gauge("worked", "What the job has done.")
 value = 0
 
 
+pool = concurrent.futures.ThreadPoolExecutor(1)
+
+
 class Page(http.server.BaseHTTPRequestHandler):
-    """Reads a request by itself, as Werkzeug 2.0 does."""
+    """Reads a request by itself, as Werkzeug 2.0 does, and has its page made by a thread, as asyncio.to_thread."""
 
     protocol_version = "HTTP/1.1"
 
@@ -30,7 +34,7 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.answer()
 
     def answer(self):
-        body = b"worked %d\n" % value
+        body = pool.submit(b"worked %d\n".__mod__, value).result()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -103,6 +107,10 @@ if ending == "handler":
         server.shutdown()
         server.server_close()
         worked.set(0)
+        try:
+            print(pool.submit(int).result())
+        except RuntimeError as error:
+            print(error)
 
 
 if ending == "exit":
