@@ -107,15 +107,6 @@ export function runHarmlessScenarios(): void {
     );
   }
 
-  runScenarioIn('harmless: a pod for Windows is left alone, and only the kubelet refuses it', async (namespace) => {
-    const edit = (spec: PodSpec): PodSpec => ({ ...spec, os: { name: 'windows' } });
-    await namespace.apply(buildCountingJob({ edit }));
-    assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
-    const { spec, status } = jobPod(namespace);
-    assert.equal(spec.initContainers, undefined);
-    assert.equal((status as { reason?: string }).reason, 'PodOSNotSupported');
-  });
-
   runScenarioIn('harmless: the ratio of a LimitRange refuses no master for its lastscrape', async (namespace) => {
     requirePolicies();
     await namespace.apply(limit({ maxLimitRequestRatio: { cpu: 4 } }));
@@ -151,30 +142,10 @@ const UNHOLDABLE: readonly (readonly [what: string, value: string])[] = [
   ['140 KB', 'x'.repeat(140_000)],
 ];
 
-const PORT = "metadata.annotations['prometheus.io/port']";
 const shell = (script: string, more = {}) => ({ image: IMAGES.busybox, args: ['-c', script], env: [], ...more });
 
-/** Where lastscrape would make the pod invalid, could not work, or would change what main has: annotations, main, the pod. */
+/** Where lastscrape could keep main from its work: annotations, main, the pod. What else is left alone has goldens. */
 const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string, string>, object, object])[] = [
-  [
-    'resources as a whole',
-    false,
-    {},
-    {},
-    { resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } } },
-  ],
-  // Its own port may be taken on the node.
-  ['hostNetwork', false, {}, shell('true'), { hostNetwork: true }],
-  ['its port taken', false, {}, { ports: [{ containerPort: 8000, name: 'metrics' }, { containerPort: 9469 }] }, {}],
-  ['its name taken', false, {}, {}, init({ name: 'lastscrape', image: IMAGES.busybox, args: ['-c', 'true'] })],
-  ['its volume taken', false, {}, {}, { volumes: [{ name: 'lastscrape-hooks', emptyDir: {} }] }],
-  [
-    'a port that main reads from its annotation',
-    false,
-    { 'prometheus.io/port': '8000' },
-    shell('test $PORT = 8000', { env: [{ name: 'PORT', valueFrom: { fieldRef: { fieldPath: PORT } } }] }),
-    {},
-  ],
   ...UNHOLDABLE.map(
     ([what, value]) => [`${what} in an annotation`, false, { 'lastscrape.dev/ttl': value }, {}, {}] as const,
   ),
@@ -190,7 +161,6 @@ const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string
       { name: 'shipper', ...shell('trap "sleep 15; exit 0" TERM; sleep 99 & wait', { restartPolicy: 'Always' }) },
     ),
   ],
-  ['a port that is for root', false, { 'lastscrape.dev/front': '80' }, {}, {}],
   [
     'a port that its sysctl opens',
     true,
