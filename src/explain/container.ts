@@ -118,14 +118,14 @@ function readReport({ ended, lastEnded }: ContainerFacts, kinds: Kinds) {
   const report = parseObject(ended?.message || lastEnded?.message || '');
   if (report === null || toText(report['outcome']) === '') return null;
   return {
+    json: report,
     /** With the hint. */
     summary: [report['summary'], report['hint']].map(toText).filter(Boolean).join('; '),
     outcome: toText(report['outcome']),
     /** Of LASTSCRAPE_FAIL_IF; blank: none. */
     verdict: toText(report['verdict']),
     problems: toTexts(report['problems']),
-    /** Who took the last page, and for how long before main's end changes may be missing; null: not said. */
-    lastPageBy: toText(report['lastPageBy']) || null,
+    /** For how long before main's end changes may be missing; null: not said. */
     mayMissSeconds: 'mayMissSeconds' in report ? toNumber(report['mayMissSeconds'], 0) : null,
     targets: toObjects(report['targets']).map((each) => {
       const read = parseTarget(toText(each['target']), kinds.targets, TARGET_CONTEXT);

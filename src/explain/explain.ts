@@ -98,12 +98,8 @@ function describePodEnd(pod: PodFacts, nowMs: number): Pick<Explanation, 'summar
   return {
     summary: `Nothing keeps ${describePod(pod)}: it is over. It ${phase === 'Succeeded' ? 'succeeded' : 'failed'}${ago}${because.length === 0 ? '' : `: ${because.join('; ')}`}`,
     more: more.filter(Boolean).join(' '),
-    ...(report !== null && { report: pickReport(report) }),
+    ...(report !== null && { report: report.json }),
   };
-}
-
-function pickReport({ outcome, lastPageBy, mayMissSeconds, problems }: NonNullable<LastscrapeFacts['report']>) {
-  return { outcome, lastPageBy, mayMissSeconds, problems };
 }
 
 /** Whether the last numbers are exact, in a sentence; blank: not said. */

@@ -1,5 +1,7 @@
 // What `lastscrape explain` finds: for each object its findings, each with one change at most. Types only.
 
+import type { Json } from '../base/json.ts';
+
 /** Where lines belong: the pod template (a bare pod's manifest), or the values of the operator's chart. */
 type ChangeIn = 'podTemplate' | 'chartValues';
 
@@ -71,13 +73,8 @@ export type Explanation = {
   /** More about an object that has ended; blank: nothing. */
   readonly more: string;
   readonly findings: readonly Finding[];
-  /** What lastscrape reported of a pod that has ended; null in it: not said. */
-  readonly report?: {
-    readonly outcome: string;
-    readonly lastPageBy: string | null;
-    readonly mayMissSeconds: number | null;
-    readonly problems: readonly string[];
-  };
+  /** Of a pod that has ended, as its lastscrape wrote it. */
+  readonly report?: Json;
   /** With --targets, of a pod that has a lastscrape and is not over. */
   readonly target?: TargetFinding;
 };

