@@ -140,9 +140,7 @@ export type HandOverResult =
   | { readonly kind: 'failed'; readonly why: string };
 
 /** What is done between the hold and the end; `target`: the next one is quit. */
-export type QuitTask =
-  | { readonly kind: 'closeFront' | 'declareDead' | 'target' | 'webhook' }
-  | { readonly kind: 'push'; readonly to: string };
+export type QuitTask = 'closeFront' | 'declareDead' | 'push' | 'target' | 'webhook';
 
 export type Quitting = {
   readonly kind: 'quitting';
@@ -195,7 +193,7 @@ export type WatchEvent =
 /** How an effect of quitting ended. `leaves`: what a signal leaves behind, for the log. */
 export type QuitEnd =
   | { readonly kind: 'frontClosed' }
-  | { readonly kind: 'pushed'; readonly to: string; readonly result: PushResult }
+  | { readonly kind: 'pushed'; readonly result: PushResult }
   | { readonly kind: 'declaredDead' }
   | { readonly kind: 'webhookCalled'; readonly result: WebhookResult }
   | Extract<TargetEvent, { readonly kind: 'probed' }>
@@ -249,8 +247,8 @@ export type HandOverEffect = { readonly kind: 'handOver' | 'withdraw'; readonly 
 export type QuitEffect =
   /** End every connection of the front, which serves nothing more. */
   | { readonly kind: 'closeFront' }
-  /** Send the last exposition to that kind of receiver. */
-  | ({ readonly kind: 'push'; readonly to: string } & SendLimits)
+  /** Send the last exposition. */
+  | ({ readonly kind: 'push' } & SendLimits)
   /** Send the report. */
   | ({ readonly kind: 'callWebhook' } & SendLimits)
   /** Write lastscrape's own tombstone. */

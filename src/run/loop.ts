@@ -193,7 +193,7 @@ async function performQuit(parts: LoopParts, state: State, effect: QuitEffect): 
       await parts.closeFront();
       return { kind: 'frontClosed' };
     case 'push':
-      return { kind: 'pushed', to: effect.to, result: await withinLimits(parts, effect, parts.push ?? NO_RECEIVER) };
+      return { kind: 'pushed', result: await withinLimits(parts, effect, parts.push ?? NO_RECEIVER) };
     case 'declareDead':
       await parts.declareDead?.();
       return { kind: 'declaredDead' };

@@ -32,7 +32,6 @@ import type {
   Decision,
   HandOverResult,
   PushResult,
-  QuitEffect,
   QuitEnd,
   QuitState,
   WatchEvent,
@@ -162,7 +161,7 @@ class Player {
       const isFresh = before.next.kind === 'observe' && before.next.isFresh;
       watch({ kind: 'observed', observation: this.#readObservation(startedAtMs, atMs, fields, isFresh) });
     } else if (!isAlone && now.kind === 'quitting') {
-      quit(readQuitEnd(fields, now.next));
+      quit(readQuitEnd(fields));
     }
     // What always succeeds at once is no line of a story.
     while (now.next.kind === 'closeFront' || now.next.kind === 'declareDead') {
@@ -297,15 +296,14 @@ function readRequest(fields: Fields, startedAtMs: number): ScraperRequest {
   };
 }
 
-function readQuitEnd(fields: Fields, next: QuitEffect): QuitEnd {
-  const to = next.kind === 'push' ? next.to : '';
+function readQuitEnd(fields: Fields): QuitEnd {
   const answer = fields.get('answer');
   const forced = fields.get('forced');
   const pushed = fields.get('pushed');
   if (pushed !== undefined) {
     const result: PushResult =
       pushed === 'yes' ? { kind: 'accepted', requestsCount: 1 } : { kind: 'failed', why: 'HTTP 503: too busy' };
-    return { kind: 'pushed', to, result };
+    return { kind: 'pushed', result };
   }
   const told = fields.get('told');
   if (told !== undefined) {

@@ -58,7 +58,7 @@ type Turn = Logged & { readonly nowMs: number; readonly policy: Policy };
 /** Begins to quit: lists what is left to do, and begins the first of it. */
 export function beginQuitting(facts: Facts, end: WatchEnd, log: Logged['log'], policy: Policy): Decision {
   const tasks = listTasks(end, policy);
-  const spared = tasks.some(({ kind }) => kind === 'push') ? undefined : policy.push;
+  const spared = tasks.includes('push') ? undefined : policy.push;
   const isPushed = end.outcome === 'handedOver' && policy.handOver?.kind === 'push';
   const phase: Quitting = {
     kind: 'quitting',
@@ -74,15 +74,15 @@ export function beginQuitting(facts: Facts, end: WatchEnd, log: Logged['log'], p
 
 /** All tasks in order: stop serving, save the numbers, let others react, then stop the targets. */
 function listTasks(end: WatchEnd, policy: Policy): readonly QuitTask[] {
-  const { front, push, tombstonePath } = policy;
-  const targets: QuitTask[] = policy.targets.map(() => ({ kind: 'target' }));
+  const { front, tombstonePath } = policy;
+  const targets: QuitTask[] = policy.targets.map(() => 'target');
   // Before the first mesh proxy, which would carry it; else after all targets.
   const meshAt = policy.targets.findIndex(({ isMesh }) => isMesh === true);
-  if (policy.hasWebhook === true) targets.splice(meshAt < 0 ? targets.length : meshAt, 0, { kind: 'webhook' });
+  if (policy.hasWebhook === true) targets.splice(meshAt < 0 ? targets.length : meshAt, 0, 'webhook');
   const first: QuitTask[] = [];
-  if (front !== null) first.push({ kind: 'closeFront' });
-  if (push !== undefined && isPushDue(end, policy)) first.push({ kind: 'push', to: push.to });
-  if (tombstonePath !== undefined) first.push({ kind: 'declareDead' });
+  if (front !== null) first.push('closeFront');
+  if (isPushDue(end, policy)) first.push('push');
+  if (tombstonePath !== undefined) first.push('declareDead');
   return [...first, ...targets];
 }
 
@@ -112,7 +112,7 @@ export function decideQuitEvent(state: QuitState, event: QuitEvent, policy: Poli
     case 'declaredDead':
       return endTask(state, turn);
     case 'pushed': {
-      const { to } = event;
+      const to = String(policy.push?.to);
       const { kind, ...why } = event.result;
       const push = reportSending(to, event.result, event.atMs - phase.quitSinceMs);
       const fields = { to, seconds: push.seconds, ...why };
@@ -149,14 +149,13 @@ function beginTask(state: QuitState, turn: Turn): Decision {
   if (task === undefined) return endRun(state, null, log, policy);
   const perform = (next: QuitEffect, { log } = turn): QuitDecision => ({ kind: 'quitting', state, log, next });
   const sendWithin = (maxMs: number) => ({ untilMs: nowMs + maxMs, graceMs: findSendGrace(phase, policy) });
-  switch (task.kind) {
+  switch (task) {
     case 'closeFront':
       return perform({ kind: 'closeFront' });
-    case 'push':
-      return perform(
-        { ...task, ...sendWithin(PUSH_MAX_MS) },
-        addLog(turn, 'pushing', { to: task.to, outcome: phase.outcome }),
-      );
+    case 'push': {
+      const pushing = addLog(turn, 'pushing', { to: policy.push?.to, outcome: phase.outcome });
+      return perform({ kind: 'push', ...sendWithin(PUSH_MAX_MS) }, pushing);
+    }
     case 'declareDead':
       if (!policy.isDryRun) return perform({ kind: 'declareDead' });
       return endTask(state, addLog(turn, 'tombstoneSkipped', { path: policy.tombstonePath }));
@@ -176,7 +175,7 @@ function beginTask(state: QuitState, turn: Turn): Decision {
 
 /** How long after a signal the task under way is given up: the grace, but for what comes after it. */
 function findSendGrace({ tasks }: Quitting, { limits }: Policy): number {
-  const later = new Set(tasks.slice(1).map(({ kind }) => kind));
+  const later = new Set(tasks.slice(1));
   const keptCount = Number(later.has('target')) + Number(later.has('webhook'));
   return Math.max(0, limits.terminationGraceMs - keptCount * KEPT_MS);
 }
@@ -184,7 +183,7 @@ function findSendGrace({ tasks }: Quitting, { limits }: Policy): number {
 /** The next task begins. Targets have their whole time from the end of the last task that is none. */
 function endTask({ facts, phase }: QuitState, turn: Turn): Decision {
   const [ended, ...tasks] = phase.tasks;
-  const quitSinceMs = ended?.kind === 'target' ? phase.quitSinceMs : turn.nowMs;
+  const quitSinceMs = ended === 'target' ? phase.quitSinceMs : turn.nowMs;
   return beginTask({ facts, phase: { ...phase, tasks, quitSinceMs } }, turn);
 }
 
@@ -254,11 +253,11 @@ function readPolicy({ phase }: QuitState, { targets }: Policy): TargetPolicy {
 }
 
 function readTime({ facts, phase }: QuitState, nowMs: number, policy: Policy) {
-  const keptMs = phase.tasks.some(({ kind }) => kind === 'webhook') ? KEPT_MS : 0;
+  const keptMs = phase.tasks.includes('webhook') ? KEPT_MS : 0;
   return {
     nowMs,
     quitTimeoutMs: policy.quitTimeoutMs,
     quitByMs: findQuitDeadline(phase.quitSinceMs, facts.terminatedAtMs, policy.limits, keptMs),
-    leftCount: phase.tasks.filter(({ kind }) => kind === 'target').length,
+    leftCount: phase.tasks.filter((task) => task === 'target').length,
   };
 }

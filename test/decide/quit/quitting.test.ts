@@ -96,7 +96,7 @@ const ALL: Policy = {
 };
 const ENDS: Readonly<Record<string, QuitEnd>> = {
   closeFront: { kind: 'frontClosed' },
-  push: { kind: 'pushed', to: 'otlp', result: { kind: 'accepted', requestsCount: 1 } },
+  push: { kind: 'pushed', result: { kind: 'accepted', requestsCount: 1 } },
   declareDead: { kind: 'declaredDead' },
   ask: { kind: 'asked', answer: { kind: 'refused' }, hint: '', leaves: {} },
   callWebhook: { kind: 'webhookCalled', result: { kind: 'accepted', status: 200, tries: 1 } },
@@ -151,7 +151,7 @@ test('after a signal a push keeps a second for targets and one for a webhook; a 
     const pushed = beginQuitting(initialState(0).facts, { ...QUITTING, outcome: 'expired' }, [], all);
     assert.ok(pushed.kind === 'quitting' && pushed.next.kind === 'push');
     const result = { kind: 'accepted', requestsCount: 1 } as const;
-    const { next } = decideQuitEvent(pushed.state, { kind: 'pushed', to: 'otlp', result, atMs: 0 }, all);
+    const { next } = decideQuitEvent(pushed.state, { kind: 'pushed', result, atMs: 0 }, all);
     return [pushed.next.graceMs, next.kind === 'callWebhook' ? next.graceMs : null];
   };
   assert.deepEqual(graces({}), [25_000, null]);

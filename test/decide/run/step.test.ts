@@ -84,7 +84,7 @@ test('step() goes on as running from what a first look of a later watch shows of
 
 test('step() ends a run at the second signal in any phase, and is not judged then', () => {
   const policy: Policy = { ...POLICY, thresholds: [{ text: 'a > 0', name: 'a', comparison: '>', limit: 0 }] };
-  for (const phase of [RUNNING, HOLDING, { ...QUITTING, tasks: [{ kind: 'target' }] }] as const) {
+  for (const phase of [RUNNING, HOLDING, { ...QUITTING, tasks: ['target'] }] as const) {
     const state = { facts: begin(0, policy).state.facts, phase };
     for (const [by, exitCode] of [
       ['SIGINT', 130],
