@@ -92,11 +92,8 @@ export async function main(host: Host, kinds: Kinds = KINDS): Promise<Exit> {
     // Where lastscrape runs here too, this is its hook, whose failure keeps main from starting.
     const isHook = VARIABLES.some(({ name }) => name !== 'LASTSCRAPE_FRONT' && host.env[name] !== undefined);
     const toCode = (code: number) => (isHook ? EXIT.done : code);
-    return guard(
-      host,
-      (error) => toCode(printBug(host)(error)),
-      async () => exitWith(toCode(await awaitFront(host, kinds))),
-    );
+    const work = async () => exitWith(toCode(await awaitFront(host, kinds)));
+    return guard(host, (error) => toCode(printBug(host)(error)), work);
   }
   const onBug = (error: unknown) => reportBug(host, readReportSettings(host.env), error);
   return guard(host, onBug, () => watchMain(host, kinds));

@@ -125,10 +125,7 @@ const COMPARE: Readonly<Record<Comparison, (value: number, limit: number) => boo
 const MAY_STAY_ZERO = /fail|error|exception|drop|lost|miss|reject|timeout|unhandled/i;
 
 /** Entries whose metric was always 0 and does not count failures: perhaps nothing ever sets it. */
-export function findAlwaysZero(
-  thresholds: readonly ThresholdPolicy[],
-  { readings, wereNonZero }: JudgedNumbers,
-): readonly ThresholdPolicy[] {
+export function findAlwaysZero(thresholds: readonly ThresholdPolicy[], { readings, wereNonZero }: JudgedNumbers) {
   return thresholds.filter(({ name }, index) => {
     const reading = readings[index];
     return reading?.kind === 'value' && reading.value === 0 && wereNonZero[index] !== true && !MAY_STAY_ZERO.test(name);

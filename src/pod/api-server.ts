@@ -69,15 +69,10 @@ export function openApiClient() {
   const trust: Trust = { authorities: '', distrust: null };
   const dial = dialTls(trust);
 
-  async function send(
-    address: ApiServer,
-    token: string,
-    { method, path, body }: ApiRequest,
-    signal?: AbortSignal,
-  ): Promise<ApiAnswer> {
-    trust.authorities = address.ca;
+  async function send({ origin, ca, token }: ApiServer, { method, path, body }: ApiRequest, signal?: AbortSignal) {
+    trust.authorities = ca;
     trust.distrust = null;
-    exchange ??= openExchange(new URL(address.origin), dial);
+    exchange ??= openExchange(new URL(origin), dial);
     const answer = openAnswer(BODY_MAX_BYTES);
     const result = await exchange.send({
       method,
@@ -100,11 +95,11 @@ export function openApiClient() {
   return {
     /** Asks once, and again if the kept connection had ended or the token was just renewed; never rejects. */
     async ask(address: ApiServer, request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
-      const answer = await send(address, address.token, request, signal);
-      if (answer.result.kind === 'dropped') return send(address, address.token, request, signal);
+      const answer = await send(address, request, signal);
+      if (answer.result.kind === 'dropped') return send(address, request, signal);
       if (answer.result.kind !== 'answered' || answer.result.status !== 401) return answer;
       const token = readToken(address.tokenPath);
-      return token === '' || token === address.token ? answer : send(address, token, request, signal);
+      return token === '' || token === address.token ? answer : send({ ...address, token }, request, signal);
     },
     close: async () => exchange?.close(),
   };

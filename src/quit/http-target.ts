@@ -216,10 +216,7 @@ function readAuthorization({ username, password }: URL): Readonly<Record<string,
 const FIND_TIMEOUT_MS = 200;
 
 /** A warning for each mesh proxy on loopback, if targets but no mesh were listed. Never rejects. */
-export async function findForgottenMesh(
-  targets: readonly Target[],
-  presets: readonly Preset[],
-): Promise<readonly LogEntry[]> {
+export async function findForgottenMesh(targets: readonly Target[], presets: readonly Preset[]) {
   if (targets.length === 0 || targets.some(({ isMesh }) => isMesh === true)) return [];
   const entries = presets.map(async ({ name, foundBy }): Promise<LogEntry[]> => {
     if (foundBy === undefined) return [];

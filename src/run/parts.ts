@@ -146,10 +146,7 @@ export async function openConfiguredTombstone({ host, config, signals, log }: Op
 }
 
 /** Closes what is open, if anything; false where that did not end in time, or before the signal. */
-export async function closeInTime(
-  opened: { readonly close: () => Promise<void> } | null,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function closeInTime(opened: Pick<Front, 'close'> | null, signal: AbortSignal): Promise<boolean> {
   if (opened === null) return true;
   const closed = opened.close().then(() => true);
   return (await waitUnless(closed, { timeoutMs: CLOSE_TIMEOUT_MS, signal })) ?? false;

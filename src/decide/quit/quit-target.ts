@@ -97,10 +97,7 @@ export type TargetTime = {
 };
 
 /** The state of a target that is asked from now on. */
-export function beginTarget(
-  { needsMs, canForce }: { readonly needsMs: number; readonly canForce: boolean },
-  time: TargetTime,
-): TargetState {
+export function beginTarget({ needsMs, canForce }: Pick<TargetState, 'needsMs' | 'canForce'>, time: TargetTime) {
   const { nowMs, quitTimeoutMs } = time;
   const state: TargetState = {
     beganAtMs: nowMs,

@@ -203,12 +203,7 @@ function addSignal({ facts, phase }: QuitState, atMs: number, policy: Policy): Q
  * When quitting, which began at `sinceMs`, must end after a signal at `terminatedAtMs`; null without one.
  * `keptMs`: of the grace, for what comes after it.
  */
-export function findQuitDeadline(
-  sinceMs: number,
-  terminatedAtMs: number | null,
-  limits: Limits,
-  keptMs = 0,
-): number | null {
+export function findQuitDeadline(sinceMs: number, terminatedAtMs: number | null, limits: Limits, keptMs = 0) {
   if (terminatedAtMs === null) return null;
   const beginsMs = Math.max(sinceMs, terminatedAtMs);
   return Math.max(terminatedAtMs + limits.terminationGraceMs - keptMs, beginsMs + QUIT_MIN_MS);

@@ -201,11 +201,7 @@ function findMedian(numbers: readonly number[]): number | null {
 }
 
 /** Those that may still come: by their intervals, else by the median of the others', else within the TTL. */
-export function findLiving(
-  scrapers: readonly Scraper[],
-  nowMs: number,
-  { ttlMs }: Pick<Limits, 'ttlMs'>,
-): readonly Scraper[] {
+export function findLiving(scrapers: readonly Scraper[], nowMs: number, { ttlMs }: Pick<Limits, 'ttlMs'>) {
   const usualMs = findMedian(scrapers.map(findInterval).filter((intervalMs) => intervalMs !== null));
   return scrapers.filter((scraper) => {
     const intervalMs = findInterval(scraper) ?? usualMs;
