@@ -2,15 +2,7 @@
 
 import { COMMIT, REPORT_BUGS_TO, VERSION } from './base/version.ts';
 import { waitUnless } from './base/waits.ts';
-import {
-  findSignalEntry,
-  type Kinds,
-  type Misconfigured,
-  type OwnProcess,
-  readConfig,
-  readFallbackConfig,
-  readReportSettings,
-} from './config/config.ts';
+import { findSignalEntry, type Kinds, readConfig, readFallbackConfig, readReportSettings } from './config/config.ts';
 import { VARIABLES } from './config/variables.ts';
 import { EXIT } from './decide/quit/exit-codes.ts';
 import { containerKind, openPodSource, type PodSource } from './observe/container.ts';
@@ -165,7 +157,7 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   const signals = listenForSignals(host);
   const pod = openPodSource(host.env);
   const own = { ...host, pod };
-  let end = await runUsable(host, kinds, own, signals);
+  let end = await runUsable(host, kinds, pod, signals);
   if (!('code' in end)) {
     reportMisconfigured(host, end);
     const { isExitZero, unreadable } = end;
@@ -181,8 +173,8 @@ async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
 }
 
 /** Runs a configuration whose entries can work in this very pod; else the problems. */
-async function runUsable(host: Host, kinds: Kinds, own: OwnProcess, signals: Signals): Promise<Exit | Misconfigured> {
-  const result = readConfig(host.env, kinds, own);
+async function runUsable(host: Host, kinds: Kinds, pod: PodSource, signals: Signals) {
+  const result = readConfig(host.env, kinds, { ...host, pod });
   if (!('config' in result)) return result;
   // After a second signal nothing is checked or watched any more: the run ends at once, and reports.
   const wrong = await waitUnless(findEntryProblems(result.config), { signal: signals.second });
