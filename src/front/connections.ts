@@ -14,6 +14,7 @@ export type Connection = {
   /** From 1 in the order of accepting. */
   readonly number: number;
   readonly socket: Socket;
+  /** An IPv4 one without `::ffff:`. */
   readonly address: string;
   readonly isLoopback: boolean;
   /** Aborted when the connection ends on either side; the reason is a string. */
@@ -81,11 +82,6 @@ function chooseToClose(open: readonly Connection[]): Connection | undefined {
   return idleLongest ?? groups.toSorted((one, other) => other.length - one.length)[0]?.[0];
 }
 
-/** The peer's; an IPv4 one without `::ffff:`. */
-function readAddress({ remoteAddress = '' }: Socket): string {
-  return remoteAddress.replace(/^::ffff:/i, '');
-}
-
 /**
  * Why a connection is gone that nothing here closed: its client, or Node after an answer that was its last.
  */
@@ -106,7 +102,7 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
     cancelIdle();
     gone.abort(CONNECTION_CLOSED);
   });
-  const address = readAddress(socket);
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/i, '');
   const connection: Connection = {
     number,
     socket,

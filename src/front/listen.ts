@@ -136,9 +136,6 @@ export function readRequestPath(target: string): string | null {
   const [, origin, rest = ''] = /^(https?:\/\/[^/?#]*)?(.*)$/is.exec(target) ?? [];
   const path = rest.replace(/[?#].*$/s, '');
   if (origin !== undefined && path === '') return '/';
-  return path.startsWith('/') ? path.split('/').map(writeSegment).join('/') : null;
-}
-
-function writeSegment(segment: string): string {
-  return orNull(() => encodeURIComponent(decodeURIComponent(segment))) ?? segment;
+  if (!path.startsWith('/')) return null;
+  return path.replace(/[^/]+/g, (segment) => orNull(() => encodeURIComponent(decodeURIComponent(segment))) ?? segment);
 }

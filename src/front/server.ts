@@ -139,6 +139,7 @@ export function openRoutes<Answer extends ScrapeAnswer>(
 
   async function answerScrape(exchange: Exchange, startedAtMs: number, scraper: ScraperRequest | null): Promise<void> {
     const { request, connection } = exchange;
+    if (connection.gone.aborted) return;
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
     const scrape: ScrapeRequest = {
       startedAtMs,
@@ -147,7 +148,7 @@ export function openRoutes<Answer extends ScrapeAnswer>(
       timeoutMs: readScrapeTimeout(header),
       signal: connection.gone,
     };
-    const answer = await unlessGone(connection.gone, () => parts.answer(scrape));
+    const answer = await waitUnless(parts.answer(scrape), { signal: connection.gone });
     if (answer === null) return;
     if (answer.kind === 'unavailable') return sendText(exchange, 503, answer.why);
     const isWhole = await sendBody(exchange, answer.body);
@@ -219,14 +220,9 @@ async function answerOther(
   if (!connection.isLoopback) {
     return sendText(exchange, 403, 'forbidden: only from within the pod, at 127.0.0.1 or [::1]');
   }
-  const result = await unlessGone(connection.gone, () => snapshot(connection.gone));
+  const result = await waitUnless(snapshot(connection.gone), { signal: connection.gone });
   if (result?.kind === 'kept') return sendText(exchange, 200, 'kept');
   if (result?.kind === 'failed') return sendText(exchange, 503, result.why);
-}
-
-/** null: the client hung up before. */
-async function unlessGone<Value>(gone: AbortSignal, ask: () => Promise<Value>): Promise<Value | null> {
-  return gone.aborted ? null : waitUnless(ask(), { signal: gone });
 }
 
 /** Reserved for the network and for our families. */

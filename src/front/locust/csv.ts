@@ -36,10 +36,8 @@ export function readLocustCsv(
   const columns = header[2].split(',').map((title) => COLUMNS.get(title) ?? readQuantile(title));
   return {
     *[Symbol.iterator]() {
-      let isHeader = true;
-      for (const [method, name, numbers] of listRecords(bytes)) {
-        if (!isHeader && isWanted(method, name)) yield { method, name, numbers: readNumbers(numbers, columns) };
-        isHeader = false;
+      for (const [method, name, numbers] of listRecords(bytes).drop(1)) {
+        if (isWanted(method, name)) yield { method, name, numbers: readNumbers(numbers, columns) };
       }
     },
   };

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import type { ExchangeResult } from '../../base/net/exchange.ts';
 import { callAfter, waitFor } from '../../base/waits.ts';
 import { openExposition } from '../../exposition/exposition.ts';
-import { type Family, joinLines, listLines } from '../../exposition/exposition-text.ts';
+import { joinLines, listLines } from '../../exposition/exposition-text.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
 import { makeReading } from '../../observe/exporter.ts';
 import { makeWrittenBody } from '../../snapshot/body.ts';
@@ -134,7 +134,8 @@ function makeAnswer(pace: PaceState, memory: LocustMemory, parts: LocustSourcePa
   const judged = new Set(selectors.map(({ name }) => name));
   const families = new Set<string>();
   for (const family of memory.listFamilies(pace.view.kind)) {
-    const text = takeLines(family, judged.has(family.name) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
+    const lines = listLines(family).take(judged.has(family.name) ? Number.POSITIVE_INFINITY : READ_LINES_COUNT);
+    const text = [...lines].join('');
     if (text !== '') families.add(family.name);
     exposition.write(Buffer.from(text));
   }
@@ -168,16 +169,6 @@ function makeMark(bytes: Uint8Array): string {
 
 /** The header of a family and two samples: a condition needs no more. */
 const READ_LINES_COUNT = 3;
-
-function takeLines(family: Family, maxCount: number): string {
-  let text = '';
-  let count = 0;
-  for (const line of listLines(family)) {
-    text += line;
-    if (++count === maxCount) break;
-  }
-  return text;
-}
 
 const encoded = Buffer.allocUnsafeSlow(128 * 1024);
 
