@@ -206,11 +206,6 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   dapr: [
     [
-      'an injected helper gets an annotation',
-      rename('daprd', 'vault-agent'),
-      { lines: { metadata: { annotations: { 'vault.hashicorp.com/agent-pre-populate-only': 'true' } } }, first: '' },
-    ],
-    [
       'an injected helper without one is asked by lastscrape, which needs the right to see the pod',
       [rename('daprd', 'consul-dataplane'), ({ spec }) => Object.assign(spec, { serviceAccountName: 'x;y' })],
       {
@@ -289,11 +284,6 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         { summary: /how long is not in the JSON$/, why: /LASTSCRAPE_TTL is not in the JSON/ },
       ],
     ),
-    [
-      'lastscrape with a front waits for every scraper, and stops nothing by default',
-      FRONT,
-      { summary: /: it waits for Prometheus's last scrape, until 2026-11-22T07:08:38Z at most$/ },
-    ],
     [
       'lastscrape that cannot read its settings watches main as it does then: it holds and stops nothing',
       setEnv({ name: 'LASTSCRAPE_SCRAPES', value: 'many' }, { name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }),

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { VERSION } from '../../src/base/version.ts';
 import { type DeliveryRequest, type Destination, openDelivery } from '../../src/tell/deliver.ts';
-import { type Certificate, gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
+import { gateOpenssl, makeAuthority } from '../stand-in/authority.ts';
 import { makeFolder } from '../support/folder.ts';
 import { findFreePort } from '../support/listen.ts';
 import { openPeer } from '../support/peer.ts';
@@ -116,20 +116,16 @@ async function findFailure(...request: Parameters<typeof send>): Promise<string>
   return result.kind === 'failed' ? result.why : '';
 }
 
-const WRONG_FILES: readonly (readonly [name: string, path: () => string, why: RegExp])[] = [
-  ['is missing', () => join(folder, 'nowhere'), /^the headers file \S+ cannot be read: ENOENT$/],
-  ['is a folder', () => folder, /cannot be read: EISDIR$/],
-  ['is too long', () => file('long', `A: ${'x'.repeat(70_000)}`), /cannot be read: it is longer than 64 KiB$/],
-  [
-    'has a wrong line',
-    () => file('wrong', 'Bearer s3cret'),
-    /cannot be used: line 1 is no header; must be "Name: value"$/,
-  ],
+const WRONG_FILES: readonly (readonly [name: string, path: string, why: RegExp])[] = [
+  ['is missing', join(folder, 'nowhere'), /^the headers file \S+ cannot be read: ENOENT$/],
+  ['is a folder', folder, /cannot be read: EISDIR$/],
+  ['is too long', file('long', `A: ${'x'.repeat(70_000)}`), /cannot be read: it is longer than 64 KiB$/],
+  ['is wrong', file('wrong', 'Bearer s3cret'), /cannot be used: line 1 is no header; must be "Name: value"$/],
 ];
-for (const [name, path, why] of WRONG_FILES) {
+for (const [name, headersFile, why] of WRONG_FILES) {
   test(`send() sends nothing where the headers file ${name}, which checkFiles() says beforehand`, async () => {
     await using server = await openHttp();
-    const to = destination(`http://127.0.0.1:${server.port}/`, { headersFile: path() });
+    const to = destination(`http://127.0.0.1:${server.port}/`, { headersFile });
     assert.match(await findFailure(to), why);
     const delivery = openDelivery(to);
     assert.match((await delivery.checkFiles(NEVER)) ?? '', why);
@@ -278,46 +274,28 @@ test("send() trusts the system's authorities", { skip }, async () => {
   assert.deepEqual(JSON.parse(child), answered(200, 'ok'));
 });
 
-type Untrusted = readonly [name: string, why: RegExp, certificate: () => Certificate, caFile: () => string];
-const forLocalhost = () => authority.sign(['DNS:localhost']);
-const ownCa = () => caFile;
-const UNTRUSTED: readonly Untrusted[] = [
-  [
-    'a certificate for another name',
-    /is for another name \(ERR_TLS_CERT_ALTNAME_INVALID\)$/,
-    () => authority.sign(['DNS:b.test']),
-    ownCa,
-  ],
-  ['one for an address only', /its certificate is for another name/, () => authority.sign(['IP:127.0.0.1']), ownCa],
-  [
-    'one that has expired',
-    /has expired \(CERT_HAS_EXPIRED\)$/,
-    () => authority.sign(['DNS:localhost'], 'expired'),
-    ownCa,
-  ],
-  [
-    'a CA file that is missing',
-    /^the CA file \S+ cannot be used: ENOENT$/,
-    forLocalhost,
-    () => join(folder, 'nowhere.pem'),
-  ],
-  [
-    'a CA file without a certificate',
-    /cannot be used: it has no certificate in PEM form$/,
-    forLocalhost,
-    () => file('none.pem', 'hello'),
-  ],
+const BROKEN = `${authority.ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`;
+/** What is wrong with the certificate, or with the file of authorities. */
+const UNTRUSTED: readonly (readonly [
+  what: string,
+  why: RegExp,
+  more: { name?: string; when?: 'expired'; ca?: string },
+])[] = [
+  ['a certificate for another name', /is for another name \(ERR_TLS_CERT_ALTNAME_INVALID\)$/, { name: 'DNS:b.test' }],
+  ['one for an address only', /its certificate is for another name/, { name: 'IP:127.0.0.1' }],
+  ['one that has expired', /has expired \(CERT_HAS_EXPIRED\)$/, { when: 'expired' }],
+  ['a CA file that is missing', /^the CA file \S+ cannot be used: ENOENT$/, { ca: join(folder, 'nowhere.pem') }],
+  ['a CA file of none', /cannot be used: it has no certificate in PEM form$/, { ca: file('none.pem', 'hello') }],
   [
     'a CA file with a broken one',
     /cannot be used: its certificate 2 of 2 cannot be read$/,
-    forLocalhost,
-    () => file('broken.pem', `${authority.ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`),
+    { ca: file('broken.pem', BROKEN) },
   ],
 ];
-for (const [name, why, certificate, path] of UNTRUSTED) {
-  test(`send() sends nothing with ${name}`, { skip }, async () => {
-    await using server = await openHttps(certificate());
-    assert.match(await findFailure(destination(`https://localhost:${server.port}/`, { caFile: path() })), why);
+for (const [what, why, { name = 'DNS:localhost', when, ca = caFile }] of UNTRUSTED) {
+  test(`send() sends nothing with ${what}`, { skip }, async () => {
+    await using server = await openHttps(authority.sign([name], when));
+    assert.match(await findFailure(destination(`https://localhost:${server.port}/`, { caFile: ca })), why);
     assert.equal(server.seen.length, 0);
   });
 }
