@@ -17,7 +17,8 @@ export type Destination = {
   readonly caFile: string | null;
 };
 
-export type DeliveryRequest = Omit<PushRequest, 'body'> & {
+export type DeliveryRequest = Omit<PushRequest, 'body' | 'method'> & {
+  readonly method: PushRequest['method'] | 'DELETE';
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly timeoutMs: number;
   /** Aborts the request; its reason is a string. */
@@ -229,7 +230,7 @@ function pick(eachMs: readonly number[], count: number): number {
 }
 
 /** Describes a result that is not accepted. */
-function describeResult(result: DeliveryResult): string {
+export function describeResult(result: DeliveryResult): string {
   if (result.kind === 'failed') return result.why;
   const { status, text, retryAfterMs } = result;
   if (status >= 300 && status < 400) return `HTTP ${status}: it redirects, and no redirect is followed`;

@@ -2,14 +2,12 @@
 // takes them back. Imported only where one is set. Decides nothing: what follows is the rules' to say.
 
 import { prepareSmallFile } from '../base/mounted-file.ts';
-import { openExchange } from '../base/net/exchange.ts';
 import { type Environment, orNull, readVariable } from '../base/parse.ts';
-import { cut } from '../base/text.ts';
-import { USER_AGENT } from '../base/version.ts';
 import type { HandOver } from '../decide/keep/targets.ts';
 import type { HandOverResult } from '../decide/state.ts';
 import { findIdentity, findIdentitySources, HEAD_MAX_BYTES } from '../pod/identity.ts';
 import { readOwnContainer } from '../pod/pod-status.ts';
+import { describeResult, openDelivery } from './deliver.ts';
 
 /** One format of the last page. `read` gives all its bytes, in pieces valid until the next is asked for. */
 export type HandedPage = HandOver['formats'][number] & { readonly read: () => AsyncIterable<Uint8Array> };
@@ -39,8 +37,8 @@ const FILE_MAX_BYTES = 512 * 1024;
 const ANNOTATION_MAX_LENGTH = 512;
 /** Added by the kubelet, which the API server and Prometheus do not have (seen with Kubernetes 1.36.3). */
 const KUBELETS_OWN = /^kubernetes\.io\/config\./;
-/** Of what a keeper answers. */
-const WHY_MAX_LENGTH = 300;
+/** The signal comes before. */
+const TIMEOUT_MS = 60_000;
 
 /** Hands over; accepted once the keeper has it on its disk. Never rejects. */
 export async function handOver(
@@ -75,32 +73,23 @@ async function ask(
     for (const { read } of sent) for await (const piece of read()) yield Buffer.from(piece);
   }
   const token = (await readFile(`${folder}/token`)).trim();
-  const exchange = openExchange(url);
-  const answer: Uint8Array[] = [];
-  try {
-    const result = await exchange.send({
-      method,
-      path,
-      headers: {
-        'content-type': 'application/octet-stream',
-        'content-length': `${sent.reduce((sum, { sizeBytes }) => sum + sizeBytes, line.length)}`,
-        'user-agent': USER_AGENT,
-        ...(token !== '' && { authorization: `Bearer ${token}` }),
-      },
-      body: write(),
-      signal,
-      onOtherBody: (piece) => answer.push(Uint8Array.from(piece)),
-    });
-    if (result.kind === 'refused') return { kind: 'failed', why: 'nothing listens there' };
-    if (result.kind === 'dropped') return { kind: 'failed', why: 'it closed the connection without an answer' };
-    if (result.kind === 'failed') return { kind: 'failed', why: result.why };
-    if (result.status === wanted)
-      return { kind: 'accepted', ...(leftOutCount > 0 && { annotationsLeftOut: leftOutCount }) };
-    const said = Buffer.concat(answer).toString().trim().replaceAll(/\s+/g, ' ');
-    return { kind: 'failed', why: cut(`HTTP ${result.status}${said === '' ? '' : `: ${said}`}`, WHY_MAX_LENGTH) };
-  } finally {
-    await exchange.close();
-  }
+  const delivery = openDelivery({ url, headersFile: null, caFile: null });
+  const result = await delivery.send({
+    method,
+    path,
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-length': `${sent.reduce((sum, { sizeBytes }) => sum + sizeBytes, line.length)}`,
+      ...(token !== '' && { authorization: `Bearer ${token}` }),
+    },
+    body: write(),
+    timeoutMs: TIMEOUT_MS,
+    signal,
+  });
+  await delivery.close();
+  return result.kind === 'answered' && result.status === wanted
+    ? { kind: 'accepted', ...(leftOutCount > 0 && { leftOutCount }) }
+    : { kind: 'failed', why: describeResult(result) };
 }
 
 /** The first line of a hand-over, without the longest annotations where it were too long for a keeper. */
