@@ -116,7 +116,7 @@ function describeHold(config: Config): Lines {
     ...(push === null
       ? []
       : [
-          `   Push     ${pushWhen.when === 'always' ? 'Then' : 'Then, unless they came,'} send the last numbers to ${push.to}+${redactPath(push.url)}`,
+          `   Push     ${pushWhen === 'always' ? 'Then' : 'Then, unless they came,'} send the last numbers to ${push.to}+${redactPath(push.url)}`,
           `${TEXT}(LASTSCRAPE_PUSH), for ${formatDuration(PUSH_MAX_MS)} at most${describeHeaders(pushHeadersFile)}.`,
         ]),
     tombstonePath !== null &&

@@ -75,7 +75,6 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
   // Each row sets its own field.
   const settings = fields as ReadSettings;
   const context = {
-    above: settings,
     parseCondition: (entry: string) => parseCondition(entry, kinds.conditions, shared),
     parseTarget: (entry: string) => {
       const metricsUrl = settings.metricsUrl ?? new URL('http://localhost');
@@ -223,7 +222,7 @@ export function buildPolicy(config: Config): Policy {
   const { tombstonePath, handOver } = config;
   return {
     limits: buildLimits(config),
-    ...(push === null ? {} : { push: { to: push.to, when: pushWhen.when } }),
+    ...(push === null ? {} : { push: { to: push.to, when: pushWhen } }),
     ...(handOver === null ? {} : { handOver: { kind: handOver.kind, to: nameHandOver(config) } }),
     hasWebhook: webhook !== null,
     ...(tombstonePath === null ? {} : { tombstonePath }),

@@ -83,7 +83,7 @@ function checkReceivers(settings: ReadSettings): Check[] {
   return [
     ['LASTSCRAPE_HAND_OVER', handOver?.kind === 'push' && push === null, NEEDS_PUSH],
     ['LASTSCRAPE_HAND_OVER', handOver?.kind === 'keeper' && front === null, NEEDS_FRONT],
-    ['LASTSCRAPE_PUSH_WHEN', push === null && pushWhen?.isChosen, NEEDS_PUSH],
+    ['LASTSCRAPE_PUSH_WHEN', push === null && pushWhen === 'always', NEEDS_PUSH],
     ['LASTSCRAPE_PUSH_LABELS', push === null && names.length > 0, NEEDS_PUSH],
     ['LASTSCRAPE_PUSH_LABELS', twice, `it has ${quote(twice ?? '')} twice; must have each name once`],
     ['LASTSCRAPE_PUSH_HEADERS_FILE', push === null && pushHeadersFile, NEEDS_PUSH],
@@ -94,7 +94,7 @@ function checkReceivers(settings: ReadSettings): Check[] {
     ],
     [
       'LASTSCRAPE_PUSH',
-      push && pushWhen?.when === 'expired' && limits.scrapesWantedCount === 0,
+      push && pushWhen === 'expired' && limits.scrapesWantedCount === 0,
       'with LASTSCRAPE_SCRAPES=0 no scrape can be missed, so nothing would be pushed; set LASTSCRAPE_PUSH_WHEN=always, or LASTSCRAPE_SCRAPES',
     ],
     ['LASTSCRAPE_WEBHOOK_HEADERS_FILE', webhook === null && webhookHeadersFile, NEEDS_WEBHOOK],

@@ -38,11 +38,11 @@ export function formatDuration(ms: number): string {
 }
 
 /** Reads how many scrapes to wait for; `auto`: one by every scraper. */
-export function parseScrapes(text: string, hasFront: boolean): ParseResult<number | 'auto'> {
+export function parseScrapes(text: string): ParseResult<number | 'auto'> {
   if (text === 'auto') return { value: 'auto' };
   const count = Number(text);
   if (/^\d+$/.test(text) && count <= SCRAPES_MAX) return { value: count };
-  return { problem: `a whole number from 0 to ${SCRAPES_MAX}${hasFront ? ', or "auto"' : ''}` };
+  return { problem: `"auto", or a whole number from 0 to ${SCRAPES_MAX}` };
 }
 
 /** Reads the URL of an exporter, or of what a front serves: Locust's page, a file, a folder, or pushes. */

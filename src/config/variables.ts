@@ -55,7 +55,6 @@ export type Above = {
 type ReadContext = {
   /** The user set the variable; otherwise the text is its default. */
   readonly isSet: boolean;
-  readonly above: Above;
   readonly parseCondition: Parse<Condition>;
   readonly parseTarget: Parse<Target>;
 };
@@ -140,8 +139,7 @@ export const ROWS = {
     findDefault: ({ front }: Above) => (hasFront(front) ? 'auto' : null),
     meaning: 'how many scrapes by others to wait for; `auto`: one by each active scraper; `0` does not hold',
     isLimit: true,
-    read: (text: string, { above }: ReadContext) =>
-      readValue((each) => parseScrapes(each, hasFront(above.front)))(text),
+    read: readValue(parseScrapes),
   },
   ttlMs: limit('LASTSCRAPE_TTL', '90s', "how long to hold at most, counted from main's end; `0` does not hold"),
   targets: {
@@ -240,10 +238,7 @@ export const ROWS = {
     name: 'LASTSCRAPE_PUSH_WHEN',
     default: 'expired',
     meaning: '`expired`: only if the wanted scrapes did not come; or `always`',
-    read: (text: string, { isSet }: ReadContext) => {
-      const result = readValue((each) => parseChoice(each, ['expired', 'always']))(text);
-      return 'value' in result ? { value: { when: result.value, isChosen: isSet } } : result;
-    },
+    read: readValue((text) => parseChoice(text, ['expired', 'always'])),
   },
   pushLabels: {
     name: 'LASTSCRAPE_PUSH_LABELS',

@@ -75,7 +75,7 @@ const TABLE: readonly Row[] = [
     ['DONE_WHEN=tombstone:/g/main; TOMBSTONE=/g/main'],
     ['DONE_WHEN=tombstone:/g/main; TOMBSTONE=/g/lastscrape'],
   ],
-  ['PUSH_WHEN', NEEDS_PUSH, ['PUSH_WHEN=always', 'PUSH_WHEN=expired'], []],
+  ['PUSH_WHEN', NEEDS_PUSH, ['PUSH_WHEN=always'], []],
   ['PUSH_LABELS', NEEDS_PUSH, ['PUSH_LABELS=a=b'], ['PUSH=otlp+http://a; PUSH_LABELS=a=b,b=c']],
   ['PUSH_LABELS', 'it has "a" twice; must have each name once', ['PUSH=otlp+http://a; PUSH_LABELS=a=b,c=d,a=e'], []],
   ['PUSH_HEADERS_FILE', NEEDS_PUSH, ['PUSH_HEADERS_FILE=/a'], ['PUSH=otlp+http://a; PUSH_HEADERS_FILE=/a']],

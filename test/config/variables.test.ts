@@ -53,9 +53,6 @@ test('readConfig() reads a front', () => {
 });
 
 test('readConfig() says what values of a front must be', () => {
-  assert.deepEqual(readProblems(toEnvironment('FRONT=9469; SCRAPES=all')), [
-    'Cannot read LASTSCRAPE_SCRAPES: it is "all"; must be a whole number from 0 to 1000, or "auto"',
-  ]);
   assert.deepEqual(readProblems(toEnvironment('FRONT=9469; METRICS_URL=file:///x; QUIT=locust-exporter')), [
     'Cannot read LASTSCRAPE_QUIT: "locust-exporter" must be locust-exporter:PORT where LASTSCRAPE_METRICS_URL has no port of an exporter',
   ]);

@@ -30,7 +30,7 @@ export const WRONG: readonly Wrong[] = [
   ['START_TIMEOUT', DURATION, { '': ['1d'] }],
   ['RUN_TIMEOUT', DURATION, { '': ['x'] }],
   ['TERMINATION_GRACE', DURATION, { '': ['s'] }],
-  ['SCRAPES', 'a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
+  ['SCRAPES', '"auto", or a whole number from 0 to 1000', { '': ['one', '1001', '-1'] }],
   ['TOMBSTONE', TOMBSTONE, { '': ['/graveyard/', '/'] }],
   ['TERMINATION_LOG', MESSAGE, { '': ['/', '/dev/'] }],
   [
