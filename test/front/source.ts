@@ -1,28 +1,13 @@
 // A program with its own /metrics, on loopback, that answers as a test says, byte for byte if need be; and one scrape of a front.
 
-import { once } from 'node:events';
 import { Agent, type IncomingHttpHeaders, request as openRequest } from 'node:http';
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findFreePort, listen } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import type { Watcher } from '../support/watcher.ts';
 
 /** Answers one request; `number` counts from 1. */
 export type Answer = (socket: Socket, number: number, accept?: string) => void;
-
-export type SourceStandIn = AsyncDisposable & {
-  readonly port: number;
-  /** `http://127.0.0.1:PORT/metrics` */
-  readonly url: URL;
-  /** How the requests from now on are answered. */
-  answer: Answer;
-  readonly requestsCount: number;
-  requests(count: number): Promise<void>;
-  /** Refuses connections and cuts those that are open, as the end of a process does. */
-  stop(): Promise<void>;
-  /** Listens again, on the same port. */
-  start(): Promise<void>;
-};
 
 /** A whole answer with its length; `headers`: further ones, or others. */
 export function reply(body: string | Uint8Array, { status = 200, type = 'text/plain; version=0.0.4' } = {}): Answer {
@@ -36,54 +21,20 @@ export function reply(body: string | Uint8Array, { status = 200, type = 'text/pl
 
 export const hang: Answer = () => {};
 
-export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n'): Promise<SourceStandIn> {
-  let server: Server;
-  let requestsCount = 0;
-  const port = await findFreePort();
-  const sockets = new Set<Socket>();
-  const waiting = new Set<() => void>();
-  const source: SourceStandIn = {
-    port,
-    url: new URL(`http://127.0.0.1:${port}/metrics`),
+export async function openSource(body: string | Uint8Array = 'job_rows_total 1\n') {
+  const { requests, asked, ...peer } = await openPeer((socket, head, count) => {
+    source.answer(socket, count + 1, /^accept: *(.*?)\r?$/im.exec(head)?.[1]);
+  });
+  const source = {
+    ...peer,
+    /** How the requests from now on are answered. */
     answer: reply(body),
     get requestsCount() {
-      return requestsCount;
+      return requests.length;
     },
-    async requests(count) {
-      while (requestsCount < count) await new Promise<void>((resolve) => waiting.add(resolve));
-    },
-    async stop() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-    async start() {
-      server = createServer(onConnection);
-      await listen(server, '127.0.0.1', port);
-    },
-    async [Symbol.asyncDispose]() {
-      if (server.listening) await source.stop();
-    },
+    /** Resolves when that many requests have come. */
+    requests: asked,
   };
-  function onConnection(socket: Socket): void {
-    sockets.add(socket);
-    let seen = '';
-    socket.on('error', () => {});
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('data', (piece) => {
-      seen += piece.toString('latin1');
-      for (let end = seen.indexOf('\r\n\r\n'); end >= 0; end = seen.indexOf('\r\n\r\n')) {
-        const [, accept = ''] = /^accept: *(.*?)\r?$/im.exec(seen.slice(0, end)) ?? [];
-        seen = seen.slice(end + 4);
-        requestsCount++;
-        source.answer(socket, requestsCount, accept);
-        for (const each of waiting) each();
-        waiting.clear();
-      }
-    });
-  }
-  await source.start();
   return source;
 }
 

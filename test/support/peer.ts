@@ -31,11 +31,12 @@ export async function openPeer(answer: Answerer, path = '/metrics') {
         requests.push(head.slice(0, end));
         head = head.slice(end + 4);
         answer(socket, requests.at(-1) as string, requests.length - 1);
+        server.emit('asked');
       }
     });
   });
   const port = await listen(server);
-  return {
+  const peer = {
     port,
     url: new URL(path, `http://127.0.0.1:${port}`),
     requests,
@@ -43,11 +44,19 @@ export async function openPeer(answer: Answerer, path = '/metrics') {
     async closed(count: number): Promise<void> {
       while (closedCount < count) await once(server, 'connectionClosed');
     },
-    async [Symbol.asyncDispose]() {
+    async asked(count: number): Promise<void> {
+      while (requests.length < count) await once(server, 'asked');
+    },
+    /** Refuses connections and cuts those that are open, as the end of a process does. */
+    async stop(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       if (server.listening) await once(server.close(), 'close');
     },
+    /** Listens again, on the same port. */
+    start: () => listen(server, '127.0.0.1', port),
+    [Symbol.asyncDispose]: () => peer.stop(),
   };
+  return peer;
 }
 
 /** An answer with a declared length. */
