@@ -14,18 +14,14 @@ export type ThreadCall<Value> = (limits: Limits) => Promise<WaitResult<Value>>;
 const WRITE_TIMEOUT_MS = 1_000;
 
 /** Prepares work on a file to write. Returns why that cannot be written, or null; never rejects. */
-export function prepareWriting(
-  path: string,
-  work: () => Promise<unknown>,
-  timeoutMs = WRITE_TIMEOUT_MS,
-): (signal?: AbortSignal) => Promise<string | null> {
+export function prepareWriting(path: string, work: () => Promise<unknown>, timeoutMs = WRITE_TIMEOUT_MS) {
   const call = prepareThreadCall(() =>
     work().then(
       () => null,
       (error: NodeJS.ErrnoException) => `Cannot write ${path}: ${error.code}`,
     ),
   );
-  return async (signal) => {
+  return async (signal?: AbortSignal) => {
     const result = await call({ timeoutMs, signal });
     return result.kind === 'returned' ? result.value : `Cannot write ${path}: its file system does not answer`;
   };

@@ -21,10 +21,7 @@ const CALLS_MAX_COUNT = 4;
  * The calls, oldest first, with one that was kept while these scrapers lived. It replaces earlier ones of the
  * same program; `isFull`: the page of the oldest is lost for it.
  */
-export function addCall<Page>(
-  calls: readonly Call<Page>[],
-  livingIds: readonly number[],
-): { readonly calls: readonly Call<Page>[]; readonly isFull: boolean } {
+export function addCall<Page>(calls: readonly Call<Page>[], livingIds: readonly number[]) {
   const number = (calls.at(-1)?.number ?? 0) + 1;
   const pendingIds = livingIds.length === 0 ? null : livingIds;
   const call = { number, isOver: false, pendingIds, replaced: [] };

@@ -149,10 +149,7 @@ export function addScrape(before: FrontFacts, scrape: ServedScrape): FrontFacts 
 const NEW_SCRAPER = { deafMs: 0, takenAtMs: null, gapsMs: [] };
 
 /** The facts after this process stood still, from `knownFromMs` on at least: that is no scraper's silence. */
-export function addStandstill(
-  front: FrontFacts,
-  { knownFromMs, toMs }: { readonly knownFromMs: number; readonly toMs: number },
-): FrontFacts {
+export function addStandstill(front: FrontFacts, { knownFromMs, toMs }: Record<'knownFromMs' | 'toMs', number>) {
   // It may have begun in the pause before, once nothing was heard any more.
   const heard = front.scrapers.map(({ lastAtMs }) => lastAtMs).filter((atMs) => atMs <= knownFromMs);
   const fromMs = Math.min(knownFromMs, Math.max(front.observedAtMs, ...heard));

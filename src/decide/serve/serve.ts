@@ -121,10 +121,7 @@ export function takeAnswer(
   return { ...judgeAnswer(state, answer), isAnother };
 }
 
-function judgeAnswer(
-  state: SourceState,
-  answer: Omit<SourceAnswer, 'startSeconds' | 'startedAtMs'>,
-): { readonly state: SourceState; readonly becomes: Becomes } {
+function judgeAnswer(state: SourceState, answer: SourceAnswer): { state: SourceState; becomes: Becomes } {
   const { readAtMs, exporter: shown, metrics, isShort = false } = answer;
   const answeredAtMs = Math.max(readAtMs, state.answeredAtMs ?? readAtMs);
   // Of two reads at a time, each of another format, the younger one may end first: its numbers are newer.
