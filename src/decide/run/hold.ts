@@ -168,22 +168,16 @@ const ENTRY_LOGGED_LENGTH = 300;
 
 function logVerdict(turn: Turn, verdict: Verdict | null): Turn {
   const { thresholds = [] } = turn.policy;
-  const { numbers } = turn.facts;
   if (verdict === null) return turn;
   if (verdict.kind === 'notJudged') return addLog(turn, 'thresholdsNotJudged', { by: verdict.by });
-  const zero = findAlwaysZero(thresholds, numbers).slice(0, FAILED_LOGGED_COUNT);
-  const logged = zero.reduce(
-    (all, { text }) => addLog(all, 'thresholdAlwaysZero', { entry: text.slice(0, ENTRY_LOGGED_LENGTH) }),
-    turn,
-  );
+  const list = (id: MessageId, all: readonly { readonly entry: string }[]): readonly LogEntry[] =>
+    all.slice(0, FAILED_LOGGED_COUNT).map((each) => {
+      return { id, fields: { ...each, entry: each.entry.slice(0, ENTRY_LOGGED_LENGTH) } };
+    });
+  const zero = findAlwaysZero(thresholds, turn.facts.numbers).map(({ text }) => ({ entry: text }));
+  const logged = { ...turn, log: [...turn.log, ...list('thresholdAlwaysZero', zero)] };
   if (verdict.kind === 'passed') return addLog(logged, 'thresholdsPassed', { count: thresholds.length });
-  return verdict.failed
-    .slice(0, FAILED_LOGGED_COUNT)
-    .reduce(
-      (all, { entry, ...rest }) =>
-        addLog(all, 'thresholdFailed', { entry: entry.slice(0, ENTRY_LOGGED_LENGTH), ...rest }),
-      logged,
-    );
+  return { ...logged, log: [...logged.log, ...list('thresholdFailed', verdict.failed)] };
 }
 
 /** Pushes are taken in, and none came. */

@@ -51,12 +51,10 @@ export type Page<Store> = PageBody & {
 export type Pages<Store> = {
   /** The numbers of the text are needed, whatever scrapers ask for. */
   readonly isTextWanted: boolean;
-  /** The source goes by no Accept: it is read as text alone. */
-  readonly isTextOnly: boolean;
   /** In the order in which they were opened. */
   readonly list: readonly Page<Store>[];
   readonly uses: readonly AcceptUse[];
-  /** Accepts without a page: it is too large beside the others, or the answer was text anyway. */
+  /** Accepts without a page: it is too large beside the others, or the answer is text anyway. */
   readonly leftOut: readonly string[];
   /** No rich format could be read at first: text is read instead, the rich ones a tenth as often. */
   readonly hasRichFailed: boolean;
@@ -93,7 +91,7 @@ export function takesFormat(accept: string, format: keyof typeof RICH_TYPES): bo
 
 /** Nothing is kept yet. `hasFormats`: the source goes by an Accept; else it is text. */
 export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): Pages<Store> {
-  return { isTextWanted, list: [], uses: [], isTextOnly: !hasFormats, leftOut: [], hasRichFailed: false };
+  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT], hasRichFailed: false };
 }
 
 /** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
@@ -119,11 +117,11 @@ export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: bo
 
 /** What own reads ask for, in turn. After main's end no page begins: it would lack what has vanished. */
 export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boolean): readonly string[] {
-  const { uses, leftOut, isTextOnly, isTextWanted } = pages;
+  const { uses, leftOut, isTextWanted } = pages;
   const kept = listKept(pages);
   if (!isLiving && kept.length > 0) return kept.map(({ accept }) => accept);
   const living = listLiving(uses, nowMs);
-  const isOut = (accept: string) => leftOut.includes(accept) || (isTextOnly && accept === RICH_ACCEPT);
+  const isOut = (accept: string) => leftOut.includes(accept);
   // Many programs answer in text whatever they are asked for.
   const hasText = uses.some((use) => kept.some((page) => isText(page) && page.accept === use.accept));
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
