@@ -47,8 +47,12 @@ export function openTombstone(
     hasWarned = true;
     warn(problem);
   }
+  let writing = Promise.resolve();
   /** Writes it, or waits for the writing that is under way. */
-  const write = async () => warnOnce(await callWrite(signal));
+  function write(): Promise<void> {
+    writing = callWrite(signal).then(warnOnce);
+    return writing;
+  }
   return {
     async checkFolder() {
       warnOnce(await findTombstoneProblem(path, signal));
@@ -63,8 +67,8 @@ export function openTombstone(
       // After a bug or a second signal main may still run: what waits for this file must not stop.
       if (died === '') return;
       exitCode = code;
-      // Twice: what is under way has the old code.
-      await write();
+      // What is under way has the old code.
+      await writing;
       await write();
     },
   };
