@@ -9,7 +9,7 @@ import type { ConditionContext, ConditionKind } from '../observe/condition-kind.
 import type { TargetContext, TargetKind } from '../quit/target-kind.ts';
 import { suggestCondition, suggestVariables } from './advice.ts';
 import { listConflicts } from './conflicts.ts';
-import { parseCondition, parseTarget, type ReadResult, SHOWN_MAX_LENGTH } from './entries.ts';
+import { parseCondition, parseTarget, SHOWN_MAX_LENGTH } from './entries.ts';
 import { EXPORTER_URI, readExporterVariables } from './exporter-variables.ts';
 import { isLocustPage, parseBoolean } from './values.ts';
 import { type ReadSettings, ROWS, type Row, type Settings, VARIABLES, type Variable } from './variables.ts';
@@ -56,11 +56,6 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
     unreadable.push(name);
     problems.push(problem);
   }
-  function take<Value>({ name }: Variable, result: ReadResult<Value>): Value | undefined {
-    if ('value' in result) return result.value;
-    for (const problem of result.problems) addProblem(name, `Cannot read ${name}: ${problem}`);
-    return undefined;
-  }
 
   const known = VARIABLES.map(({ name }) => name);
   for (const { name, meant } of findUnknownNames(env, known)) {
@@ -68,7 +63,7 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
     addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`);
   }
   const { pid, pod } = program;
-  const sidecars = ROWS.sidecars.read(readText(env, ROWS.sidecars).text);
+  const sidecars = ROWS.sidecars.read(readText(env, ROWS.sidecars));
   const shared = { pid, pod, sidecars: 'value' in sidecars ? sidecars.value : [] };
   const limits: Record<string, unknown> = {};
   const fields: Record<string, unknown> = { limits };
@@ -83,8 +78,10 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
   };
   const exporter = readExporterVariables(env);
   for (const [field, row] of Object.entries<Row>(ROWS)) {
-    const { text, isSet } = readText(env, { ...row, default: row.findDefault?.(settings, exporter) ?? row.default });
-    (row.isLimit === true ? limits : fields)[field] = take(row, row.read(text, { ...context, isSet }));
+    const { name, default: usual, findDefault, isLimit = false } = row;
+    const result = row.read(readText(env, { name, default: findDefault?.(settings, exporter) ?? usual }), context);
+    if ('value' in result) (isLimit ? limits : fields)[field] = result.value;
+    else for (const problem of result.problems) addProblem(name, `Cannot read ${name}: ${problem}`);
   }
   for (const { name, problem } of exporter.problems) {
     const isUsed = name === EXPORTER_URI || isLocustPage(settings.metricsUrl);
@@ -119,8 +116,7 @@ export function readConfig(env: Environment, kinds: Kinds, program: OwnProcess):
 export function readReportSettings(env: Environment): ReportSettings {
   const isExitZero = parseBoolean(readVariable(env, 'LASTSCRAPE_EXIT_ZERO'));
   const row = ROWS.terminationLog;
-  const { text, isSet } = readText(env, row);
-  const read = row.read(text, { isSet });
+  const read = row.read(readText(env, row));
   const terminationLog = 'value' in read ? read.value : { path: row.default, isChosen: false };
   return { isExitZero: 'value' in isExitZero && isExitZero.value, terminationLog };
 }
@@ -182,9 +178,8 @@ export function findSignalEntry(env: Environment, unreadable: readonly string[],
   return entries.find((entry) => plainKinds.some((kind) => kind.name === entry)) ?? null;
 }
 
-function readText(env: Environment, variable: Pick<Variable, 'name' | 'default'>): { text: string; isSet: boolean } {
-  const text = readVariable(env, variable.name);
-  return text === '' ? { text: variable.default, isSet: false } : { text, isSet: true };
+function readText(env: Environment, { name, default: usual }: Pick<Variable, 'name' | 'default'>): string {
+  return readVariable(env, name) || usual;
 }
 
 /** Names meant for lastscrape that are not its variables, each with the variables it may stand for. */

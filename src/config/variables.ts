@@ -53,11 +53,12 @@ export type Above = {
 };
 
 type ReadContext = {
-  /** The user set the variable; otherwise the text is its default. */
-  readonly isSet: boolean;
   readonly parseCondition: Parse<Condition>;
   readonly parseTarget: Parse<Target>;
 };
+
+/** Where the kubelet reads a container's last words (documentation, "Container v1 core"). */
+const TERMINATION_LOG = '/dev/termination-log';
 
 function hasFront(front: Above['front']): boolean {
   return front !== undefined && front !== null;
@@ -187,12 +188,12 @@ export const ROWS = {
   },
   terminationLog: {
     name: 'LASTSCRAPE_TERMINATION_LOG',
-    default: '/dev/termination-log',
+    default: TERMINATION_LOG,
     meaning: 'where the report goes; the default is used only if it exists',
-    read: (text: string, { isSet }: Pick<ReadContext, 'isSet'>) => {
-      const must = 'an absolute path such as "/dev/termination-log"';
+    read: (text: string) => {
+      const must = `an absolute path such as "${TERMINATION_LOG}"`;
       const result = readValue((each) => parseFilePath(each, must), hideNoPath)(text);
-      return 'value' in result ? { value: { path: result.value, isChosen: isSet } } : result;
+      return 'value' in result ? { value: { path: result.value, isChosen: result.value !== TERMINATION_LOG } } : result;
     },
   },
   tombstonePath: filePath(
