@@ -4,6 +4,7 @@ import { redactHref, redactPath } from '../base/text.ts';
 import { buildLimits, type Config, hasReceivers, nameHandOver } from '../config/config.ts';
 import { formatDuration, isLocustPage, isPushUrl } from '../config/values.ts';
 import { findWatchEnd, hasHold, toPodGraceSeconds } from '../decide/model.ts';
+import { EXIT, findProcessExitCode } from '../decide/quit/exit-codes.ts';
 import { PUSH_MAX_MS, RESERVE_MS } from '../decide/quit/quitting.ts';
 
 export type Findings = {
@@ -156,7 +157,8 @@ function describeHeaders(file: string | null): string {
   return file === null ? '' : `, with the headers of ${file}`;
 }
 
-function describeExitCode({ isExitZero, thresholds }: Config): string {
-  if (!isExitZero) return '';
-  return thresholds.length === 0 ? ' 0, always' : ' 0, or 1 by the verdict';
+function describeExitCode(config: Config): string {
+  if (!config.isExitZero) return '';
+  const isFailed = config.thresholds.length > 0 && findProcessExitCode(EXIT.thresholdFailed, config) > 0;
+  return isFailed ? ' 0, or 1 by the verdict' : ' 0, always';
 }

@@ -273,7 +273,8 @@ export const ROWS = {
   isExitZero: {
     name: 'LASTSCRAPE_EXIT_ZERO',
     default: 'false',
-    meaning: 'exit with 0 unless `LASTSCRAPE_FAIL_IF` fails; after a configuration error, only once main has ended',
+    meaning:
+      'exit with 0 unless `LASTSCRAPE_FAIL_IF` fails without `sigterm`; after a configuration error, only once main has ended',
     read: readValue(parseBoolean),
   },
   isDryRun: {

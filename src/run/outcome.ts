@@ -72,7 +72,7 @@ export function reportBug(
   const problem = writeTerminationMessage(terminationLog, formatJson(report));
   if (problem !== null) log.write({ id: 'messageUnwritable', fields: { problem } });
   log.report(report);
-  return findProcessExitCode(EXIT.bug, isExitZero);
+  return findProcessExitCode(EXIT.bug, { isExitZero });
 }
 
 /** What was thrown, for a person: with its stack, and without secrets of a URL. */

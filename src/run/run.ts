@@ -104,7 +104,7 @@ async function watchToTheEnd(opening: Opening, tombstone: OwnTombstone | null, f
   const { state, next } = endLate(end, loopParts);
   const final = reporter.build(state, next);
   reporter.write(final);
-  const code = findProcessExitCode(next.exitCode, config.isExitZero);
+  const code = findProcessExitCode(next.exitCode, config);
   await tombstone?.close(code);
   log.report(final);
   const isClosed = (await closeInTime(exporter, signals.second)) && (await closeInTime(front, signals.second));

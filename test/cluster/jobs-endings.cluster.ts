@@ -20,6 +20,7 @@ import {
   JOB,
   jobPod,
   LABELLED,
+  METRIC,
   proveFinal,
   readFinal,
   readStored,
@@ -50,6 +51,23 @@ export function runJobsEndingScenarios(): void {
     const pod = await proveFinal(namespace, 'Failed');
     assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 3);
   });
+
+  runScenarioIn(
+    "jobs: a podFailurePolicy sees main's exit code alone, where its numbers fail as well",
+    async (namespace) => {
+      const annotations = { 'lastscrape.dev/fail-if': `${METRIC} > 0`, 'lastscrape.dev/ttl': '1s' };
+      const rules = [{ action: 'FailJob', onExitCodes: { operator: 'NotIn', values: [3] } }];
+      const env = { JOB_MS: '3000', JOB_EXIT: '3' };
+      await namespace.apply(
+        buildCountingJob({ annotations, env, job: { backoffLimit: 0, podFailurePolicy: { rules } } }),
+      );
+      assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Failed');
+      const { report, exitCode } = readEnd(jobPod(namespace));
+      assert.deepEqual([report.verdict, report.exitCode, exitCode], ['failed', 1, 0]);
+      const job = await getFixture().cluster.read(`/apis/batch/v1/namespaces/${namespace.name}/jobs/${JOB}`);
+      assert.equal(JSON.parse(job).status.conditions[0].reason, 'BackoffLimitExceeded');
+    },
+  );
 
   for (const how of ['deleted', 'evicted', 'out of time'] as const) {
     runScenarioIn(`jobs: ${how} while main runs, and its last numbers are stored`, async (namespace) => {

@@ -72,12 +72,12 @@ export function runJobsScenarios(): void {
       const atTheEnd = `${METRIC} > 1000000`;
       const annotations = { 'lastscrape.dev/fail-if': `${METRIC} <= 0, ${atTheEnd}` };
       await namespace.apply(buildCountingJob({ annotations, env: SNAPSHOT }));
-      // The exit code of a native sidecar is ignored: a pipeline must read the report.
+      // A native sidecar fails no Job: a pipeline must read the report.
       assert.equal(await namespace.untilJobEnded(JOB, END_MS), 'Complete');
       const pod = jobPod(namespace);
       assert.equal(findStatus(pod, 'main')?.state.terminated?.exitCode, 0, 'main is content');
       const { report, exitCode } = readEnd(pod);
-      assert.deepEqual([report.outcome, report.verdict, report.exitCode, exitCode], ['scraped', 'failed', 1, 1]);
+      assert.deepEqual([report.outcome, report.verdict, report.exitCode, exitCode], ['scraped', 'failed', 1, 0]);
       const { final } = await readFinal(namespace, pod);
       assert.deepEqual(report.failed, { entry: atTheEnd, seen: final });
       assert.equal(findStatus(pod, 'lastscrape')?.restartCount, 0);

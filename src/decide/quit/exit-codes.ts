@@ -28,11 +28,20 @@ export function findExitCode(state: State, policy: Policy, by: SignalName | null
   return isTargetLeft && by === null ? EXIT.targetRuns : EXIT.done;
 }
 
-/** What the process exits with: with LASTSCRAPE_EXIT_ZERO only a verdict that was asked for fails it. */
-export function findProcessExitCode(exitCode: number, isExitZero: boolean): number {
+/**
+ * What the process exits with. With LASTSCRAPE_EXIT_ZERO only a verdict that was asked for fails it; a native
+ * sidecar ends with 0, since a podFailurePolicy reads its code where main fails too (Kubernetes 1.36.3).
+ */
+export function findProcessExitCode(exitCode: number, { isExitZero, conditions = [] }: ExitSettings): number {
   const isVerdict = exitCode === EXIT.thresholdFailed || exitCode === EXIT.notJudged;
-  return isExitZero && !isVerdict ? EXIT.done : exitCode;
+  const isSidecar = conditions.some(({ isSignal }) => isSignal);
+  return isExitZero && (isSidecar || !isVerdict) ? EXIT.done : exitCode;
 }
+
+type ExitSettings = {
+  readonly isExitZero: boolean;
+  readonly conditions?: readonly { readonly isSignal?: boolean }[];
+};
 
 /** The verdict by the numbers so far; null before main's end, and where nothing is judged. */
 export function judgeRun({ facts, phase }: State, policy: Policy, by: SignalName | null): Verdict | null {

@@ -102,12 +102,17 @@ test('step() fails on an event outside its type', () => {
   assert.throws(() => step({ kind: 'watching', state, event: { kind: 'odd' } as never }, POLICY), /^Error: Bug: /);
 });
 
-test('findProcessExitCode() hides all but a verdict with LASTSCRAPE_EXIT_ZERO', () => {
+test('findProcessExitCode() hides all but a verdict with LASTSCRAPE_EXIT_ZERO, and of a native sidecar all', () => {
   const codes = Object.values(EXIT);
-  const plain = codes.map((code) => findProcessExitCode(code, false));
+  const plain = codes.map((code) => findProcessExitCode(code, { isExitZero: false, conditions: [{ isSignal: true }] }));
   assert.deepEqual(plain, codes);
-  const hidden = codes.filter((code) => findProcessExitCode(code, true) !== 0);
-  assert.deepEqual(hidden, [EXIT.thresholdFailed, EXIT.notJudged]);
+  for (const [conditions, shown] of [
+    [[{}], [EXIT.thresholdFailed, EXIT.notJudged]],
+    [[{}, { isSignal: true }], []],
+  ] as const) {
+    const codesShown = codes.filter((code) => findProcessExitCode(code, { isExitZero: true, conditions }) !== 0);
+    assert.deepEqual(codesShown, shown);
+  }
 });
 
 test('step() fails on an event of a target where none is being asked', () => {
