@@ -146,6 +146,8 @@ const shell = (script: string, more = {}) => ({ image: IMAGES.busybox, args: ['-
 
 /** Where lastscrape could keep main from its work: annotations, main, the pod. What else is left alone has goldens. */
 const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string, string>, object, object])[] = [
+  // The API server keeps its sources as null.
+  ['a volume of nothing', true, { 'prometheus.io/port': '8000' }, {}, { volumes: [{ name: 'none', projected: {} }] }],
   ...UNHOLDABLE.map(
     ([what, value]) => [`${what} in an annotation`, false, { 'lastscrape.dev/ttl': value }, {}, {}] as const,
   ),

@@ -346,7 +346,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     variables.moved.map(each, each[0]).filter(name, [dyn("metadata.annotations['" + name + "']")].exists(path,
     variables.containers.exists(c, c.?env.orValue(dyn([])).exists(e, e.?valueFrom.?fieldRef.?fieldPath.orValue('') == path))
-    || variables.spec.?volumes.orValue(dyn([])).exists(v, ([v] + v.?projected.?sources.orValue(dyn([]))).exists(s,
+    || variables.spec.?volumes.orValue(dyn([])).exists(v, ([v] + (v.?projected.?sources.orValue(null) == null ? [] : v.projected.sources)).exists(s,
     s.?downwardAPI.?items.orValue(dyn([])).exists(i, i.?fieldRef.?fieldPath.orValue('') == path)))))
 # The lowest port of ours, and the lowest one that a user who is not root may take: by the pod; runtimes differ.
 - name: lowest
