@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,9 @@ import { gunzipSync } from 'node:zlib';
 import { FLAGS } from '../../image/flags.ts';
 import { makeFolder } from '../support/folder.ts';
 import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { findPrograms, gate } from '../support/programs.ts';
+import { openHttp } from '../support/receiver.ts';
 import { readRecordedBody } from '../support/recording.ts';
 import { until } from '../support/until.ts';
 import { COMMAND, openPort, startWatcher, type Watcher } from '../support/watcher.ts';
@@ -169,21 +171,8 @@ function post(port: number) {
 }
 
 async function openMain(t: TestContext) {
-  const port = await findFreePort();
-  let server: Server | null = null;
-  const main = {
-    port,
-    async start() {
-      if (server !== null) return;
-      server = createServer((socket) => socket.destroy());
-      server.listen(port, '127.0.0.1');
-      await once(server, 'listening');
-    },
-    async stop() {
-      server?.close();
-      server = null;
-    },
-  };
+  const main = await openPeer(() => {});
+  await main.stop();
   t.after(main.stop);
   return main;
 }
@@ -351,26 +340,22 @@ async function openTextfile(t: TestContext, before: string | null, env: Record<s
   const folder = makeFolder();
   const path = join(folder, 'job.prom');
   if (before !== null) writeFileSync(path, before);
-  let pushed = '';
-  const receiver = createHttpServer(async (request, response) => {
-    for await (const piece of request) pushed += String(piece);
-    response.end();
-  });
-  await once(receiver.listen(0, '127.0.0.1'), 'listening');
-  t.after(() => {
-    receiver.close();
-  });
-  const { port } = receiver.address() as AddressInfo;
+  const receiver = await openHttp();
+  t.after(() => receiver[Symbol.asyncDispose]());
   const run = await start(t, {
     LASTSCRAPE_METRICS_URL: `file://${path}`,
     LASTSCRAPE_POLL: '1h',
-    LASTSCRAPE_PUSH: `pushgateway+http://127.0.0.1:${port}`,
+    LASTSCRAPE_PUSH: `pushgateway+http://127.0.0.1:${receiver.port}`,
     LASTSCRAPE_PUSH_WHEN: 'always',
     LASTSCRAPE_FAIL_IF: 'errors_total > 10',
     ...env,
   });
   await run.watcher.said('main is running');
-  return { ...run, write: (text: string) => writeFileSync(path, text), pushed: () => pushed };
+  return {
+    ...run,
+    write: (text: string) => writeFileSync(path, text),
+    pushed: () => receiver.seen.map(({ body }) => body).join(),
+  };
 }
 
 for (const env of [{ LASTSCRAPE_TTL: '0' }, { LASTSCRAPE_SCRAPES: '0' }] as const) {

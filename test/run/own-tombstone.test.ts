@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
@@ -10,6 +9,7 @@ import { mountHanging } from '../base/hanging-mount.ts';
 import { makeFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { gateNamespaces, openPidNamespace, signalInnermost } from '../support/pid-namespace.ts';
+import { openHttp } from '../support/receiver.ts';
 import { startWatcher } from '../support/watcher.ts';
 
 const skip = gateNamespaces('test/run/own-tombstone.test.ts');
@@ -118,16 +118,12 @@ test('a container that waits as kubexit does sees the end before any target is a
   assert.deepEqual(readdirSync(folder), ['lastscrape']);
 });
 
-test('the last tombstone has the exit code of the process', async (context) => {
-  const folder = makeFolder();
-  const path = join(folder, 'lastscrape');
-  const server = createServer((_, response) => response.end());
-  await listen(server);
-  context.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
+test('the last tombstone has the exit code of the process', async () => {
+  const path = join(makeFolder(), 'lastscrape');
+  await using target = await openHttp();
   const { code } = await startWatcher({
     ...SHORT,
-    LASTSCRAPE_QUIT: `http://127.0.0.1:${port}/quit`,
+    LASTSCRAPE_QUIT: `http://127.0.0.1:${target.port}/quit`,
     LASTSCRAPE_QUIT_TIMEOUT: '100ms',
     LASTSCRAPE_TOMBSTONE: path,
   }).ended;
