@@ -21,7 +21,7 @@ const ENTRY = /(?<=^|,)(?:[^,{]|\{(?:[^"}]|"(?:[^"\\]|\\.)*"?)*\}?)*/gs;
 /** Reads the list; `none` is the empty one. */
 export function readThresholds(text: string): ReadResult<readonly Threshold[]> {
   if (text === 'none') return { value: [] };
-  const entries = (text.match(ENTRY) ?? []).map((entry) => entry.trim());
+  const entries = Array.from(text.matchAll(ENTRY), ([entry]) => entry.trim());
   if (entries.length > THRESHOLDS_MAX_COUNT) {
     return { problems: [`it has ${entries.length} entries; must be ${THRESHOLDS_MAX_COUNT} at most`] };
   }
@@ -34,10 +34,8 @@ const SERIES = new RegExp(`^(${NAME})\\s*(?:\\{${BLANKS}(${LABELS})\\}\\s*)?`);
 const NUMBER = new RegExp(`^[+-]?${DECIMAL}$`);
 
 export function parseThreshold(entry: string): ParseResult<Threshold> {
-  const [series, name, labels = ''] = SERIES.exec(entry) ?? [];
-  if (series === undefined || name === undefined) {
-    return { problem: `a metric, a comparison and a number, such as ${EXAMPLE}` };
-  }
+  const [series = '', name, labels = ''] = SERIES.exec(entry) ?? [];
+  if (name === undefined) return { problem: `a metric, a comparison and a number, such as ${EXAMPLE}` };
   const rest = entry.slice(series.length);
   if (rest.startsWith('{')) {
     return { problem: 'written with label="value", separated by commas, such as {name="Aggregated"} between { and }' };
