@@ -17,7 +17,7 @@ const COVERED = globSync([
 export const COVERED_TESTS: readonly string[] = globSync([
   'test/{config,exposition,front/locust,pod,tell/receivers}/*.test.ts',
   'test/decide/**/*.test.ts',
-  'test/front/{stories,pushgateway/groups}.test.ts',
+  'test/front/{stories,pushgateway/groups,pushgateway/source}.test.ts',
 ]).filter((file) => !file.includes('exhaustive'));
 
 /** Runs them, prints what failed and what is not covered, and sets the exit code. */
