@@ -1,6 +1,6 @@
 // `npm run figures`: draws image/figures/*.svg from the recorded tables, and writes texts and tables into the
 // pages. Call it after `npm run --silent demo > image/figures/demo.txt` and after
-// `npm run --silent measure -- --front > image/figures/jobs.md`.
+// `npm run --silent measure -- --front > image/figures/jobs.md` (`--locust`: locust.md).
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ export function readRecorded(): Recorded {
     main: read('main.md'),
     frameworks: read('frameworks.md'),
     jobs: read('jobs.md'),
+    locust: read('locust.md'),
     demo: read('demo.txt'),
   };
 }

@@ -17,6 +17,8 @@ export type Recorded = {
   readonly frameworks: string;
   /** What `npm run measure -- --front` printed. */
   readonly jobs: string;
+  /** What `npm run measure -- --locust` printed. */
+  readonly locust: string;
   /** What `npm run demo` printed into a pipe. */
   readonly demo: string;
 };
@@ -32,11 +34,11 @@ const PART = /(<!-- ([\w-]+): table (\d+), (\d+) columns -->\n)(?:\|.*\n)*/g;
 /** A page with the alternative texts of its figures, and the tables that it shows, as they are recorded. */
 export function fillPage(
   page: string,
-  { bench, front, frameworks, keeper, main, jobs }: Recorded,
+  { bench, front, frameworks, keeper, main, jobs, locust }: Recorded,
   figures: ReturnType<typeof drawFigures>,
 ): string {
   let filled = page;
-  const recorded: Readonly<Record<string, string>> = { bench, front, frameworks, keeper, main, jobs };
+  const recorded: Readonly<Record<string, string>> = { bench, front, frameworks, keeper, main, jobs, locust };
   filled = filled.replace(PART, (_, head: string, name: string, table: string, columns: string) => {
     const tables = (recorded[name] ?? '').match(/(?:^\|.*\n?)+/gm) ?? [];
     const rows = tables[Number(table) - 1]?.trim().split('\n');

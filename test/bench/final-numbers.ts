@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { writeTable } from './budgets.ts';
-import { type findLocustPrograms, playRuns, RUN_SECONDS, type Run, SCRAPE_SECONDS, type Way } from './locust-runs.ts';
+import { type Ending, type findLocustPrograms, playRuns, type Run, SCRAPE_SECONDS, type Way } from './locust-runs.ts';
 import { findMedian } from './median.ts';
 
 /** The kubelet looks for ended containers once a second (PLEG): a native sidecar lives that much longer. */
@@ -10,6 +10,8 @@ const KUBELET_SECONDS = 1;
 
 /** A preStop sleep that leaves 5 s of the default terminationGracePeriodSeconds of 30. */
 const KEPT_SECONDS = 25;
+
+const ENDING: Ending = { name: '--autoquit 0', autoquit: 0, runSeconds: 6, users: 'quit-at-end' };
 
 const endAfter =
   (seconds: number): NonNullable<Way['endExporter']> =>
@@ -42,8 +44,8 @@ export async function measureFinalNumbers(
   found: ReturnType<typeof findLocustPrograms>,
   { phaseCount, podCount }: { readonly phaseCount: number; readonly podCount: number },
 ): Promise<string> {
-  const ways = Array.from({ length: phaseCount }, () => WAYS).flat();
-  const { runs, faultCount } = await playRuns(found, ways, podCount);
+  const cases = Array.from({ length: phaseCount }, () => WAYS.map((way) => ({ way, ending: ENDING }))).flat();
+  const { runs, faultCount } = await playRuns(found, cases, podCount);
   return [
     '### Final numbers',
     writeTable(
@@ -57,7 +59,7 @@ export async function measureFinalNumbers(
       ],
       WAYS.map((way) => [way.name, ...writeCells(runs.filter((run) => run.way === way))]),
     ),
-    `With \`--autoquit 0\`, a run of ${RUN_SECONDS} s and a scrape interval of ${SCRAPE_SECONDS} s, at random phases, each pod with a Locust of its own; ${found.describe().join(', ')}. ` +
+    `With \`--autoquit 0\`, a run of ${ENDING.runSeconds} s and a scrape interval of ${SCRAPE_SECONDS} s, at random phases, each pod with a Locust of its own; ${found.describe().join(', ')}. ` +
       'With the operator’s default of `--autoquit 60` the numbers can still be scraped for a minute after the run: an interval below that misses only the last `locust_up 0`, whichever way is taken. ' +
       'They are lost with a short autoquit, a longer interval, or a test that is stopped. The share that is lost is that of so short a run; what is lost is the last seconds of any run. ' +
       'Held: from Locust’s exit to that of the last container.' +

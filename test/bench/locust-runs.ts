@@ -1,5 +1,5 @@
 // Pods of real programs side by side, one for each run of a real Locust, so that no read changes another's
-// (Locust caches its page for 2 s): what of its final total Prometheus has stored, by what ends the exporter.
+// (Locust caches its page for 2 s): what of its final total Prometheus has stored, by how the run ends.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from '../support/child.ts';
@@ -19,8 +19,20 @@ export type Way = {
   readonly quitArgs?: (pod: Pod) => readonly string[];
 };
 
-export type Run = {
-  readonly way: Way;
+export type Ending = {
+  readonly name: string;
+  /** Seconds. */
+  readonly autoquit: number;
+  readonly runSeconds: number;
+  /** Default: steady. */
+  readonly users?: Parameters<typeof locustfile>[0];
+  /** Gets SIGTERM in the middle of the run. */
+  readonly signalled?: 'locust' | 'all';
+};
+
+export type Case = { readonly way: Way; readonly ending: Ending };
+
+export type Run = Case & {
   /** Locust's own summary. */
   readonly printedCount: number;
   /** The newest total that Prometheus holds; 0 when it has none. */
@@ -29,10 +41,7 @@ export type Run = {
   readonly heldSeconds: number;
 };
 
-/** After them Locust ends at once: `--autoquit 0`. */
-export const RUN_SECONDS = 6;
 export const SCRAPE_SECONDS = 5;
-const LOCUSTFILE = locustfile('quit-at-end');
 
 /** From the exit of Locust: the TTL, and the end of all that is in it. */
 const END_MS = START_MS + 60_000;
@@ -55,26 +64,27 @@ export function findLocustPrograms() {
   return { programs, exporter, missing, subject, describe };
 }
 
-/** Plays a run of each way, `podCount` at a time, and again where a pod gave nothing. @throws when too many did */
+/** Plays each case, `podCount` at a time, and again where a pod gave nothing. @throws when too many did */
 export async function playRuns(
   found: ReturnType<typeof findLocustPrograms>,
-  ways: readonly Way[],
+  cases: readonly Case[],
   podCount: number,
 ): Promise<{ readonly runs: readonly Run[]; readonly faultCount: number }> {
-  const waiting = [...ways];
+  const waiting = [...cases];
   const runs: Run[] = [];
   let faultCount = 0;
   const gate = openGate(START_COUNT);
   const playOn = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const name = `${next.ending.name}, ${next.way.name}`;
       try {
         const run = await play(found, next, gate);
         runs.push(run);
-        tell(`${runs.length} of ${ways.length}: ${next.name}: ${run.storedCount} of ${run.printedCount}`);
+        tell(`${runs.length} of ${cases.length}: ${name}: ${run.storedCount} of ${run.printedCount}`);
       } catch (error) {
         faultCount += 1;
-        tell(`A pod gave nothing: ${next.name}: ${error instanceof Error ? error.message : String(error)}`);
-        if (faultCount > Math.max(podCount, FAULTS_MAX_SHARE * ways.length))
+        tell(`A pod gave nothing: ${name}: ${error instanceof Error ? error.message : String(error)}`);
+        if (faultCount > Math.max(podCount, FAULTS_MAX_SHARE * cases.length))
           throw new Error('Cannot measure: the machine is too busy', { cause: error });
         waiting.push(next);
       }
@@ -97,9 +107,20 @@ function openGate(count: number): Gate {
 }
 
 /** @throws where the run says nothing of its way */
-async function play({ programs, exporter }: ReturnType<typeof findLocustPrograms>, way: Way, gate: Gate): Promise<Run> {
+async function play(
+  { programs, exporter }: ReturnType<typeof findLocustPrograms>,
+  { way, ending }: Case,
+  gate: Gate,
+): Promise<Run> {
   await using pod = await openPod(programs, exporter);
-  const { exposed, watcher, prometheus, master } = await gate(() => startAll(pod, way));
+  const { exposed, watcher, prometheus, master } = await gate(() => startAll(pod, way, ending));
+  if (ending.signalled !== undefined) {
+    // Anywhere in the 3 s of a worker's report, and in Prometheus's interval.
+    await delay(7_000 + SCRAPE_SECONDS * 1000 * Math.random());
+    for (const child of new Set(ending.signalled === 'all' ? [master, exposed, watcher ?? exposed] : [master])) {
+      child.signal('SIGTERM');
+    }
+  }
   const masterExit = await master.waitForExit(END_MS);
   await way.endExporter?.(exposed);
   const exits = await Promise.all([exposed, watcher ?? exposed].map((child) => child.waitForExit(END_MS)));
@@ -110,22 +131,24 @@ async function play({ programs, exporter }: ReturnType<typeof findLocustPrograms
   const printedCount = readFinalTotal(master);
   if (printedCount < FEWEST_REQUESTS) throw new Error(`Cannot measure a run of ${printedCount} requests`);
   const storedCount = (await readLast(prometheus, TOTAL)) ?? 0;
+  // Why, by what each program said.
+  if (watcher === exposed && storedCount !== printedCount) tell(pod.children.map((child) => child.tail()).join('\n'));
   const heldSeconds = Math.max(0, ...exits.map(({ atMs }) => atMs - masterExit.atMs)) / 1000;
-  return { way, printedCount, storedCount, heldSeconds };
+  return { way, ending, printedCount, storedCount, heldSeconds };
 }
 
-async function startAll(pod: Pod, way: Way) {
+async function startAll(pod: Pod, way: Way, { autoquit, runSeconds, users = 'steady' }: Ending) {
   const { exposed, watcher } = way.start(pod);
   await pod.waitForPort(pod.network.ports.exporter);
   const prometheus = await pod.startPrometheus(`${SCRAPE_SECONDS}s`);
   // Prometheus's phase is a hash, equal in all pods; this randomises the run's.
   await delay(Math.random() * SCRAPE_SECONDS * 1000);
   const master = pod.startMaster({
-    locustfile: LOCUSTFILE,
-    runTime: `${RUN_SECONDS}s`,
-    extraArgs: ['--autoquit', '0', ...(way.quitArgs?.(pod) ?? [])],
+    locustfile: locustfile(users),
+    runTime: `${runSeconds}s`,
+    extraArgs: ['--autoquit', String(autoquit), ...(way.quitArgs?.(pod) ?? [])],
   });
-  pod.startWorker(LOCUSTFILE);
+  pod.startWorker(locustfile(users));
   await master.waitForLine(/All users spawned|Spawning is complete/, START_MS);
   return { exposed, watcher, prometheus, master };
 }

@@ -69,7 +69,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])) - sum(frameworks),
-      most: 49_300,
+      most: 49_370,
       plan: 45_000,
     },
     { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_015 },
