@@ -8,7 +8,7 @@ import { prepareWriting } from '../base/thread-call.ts';
 /**
  * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores an ImportError that names this module.
  * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown");
- * 3.11.7 and 3.13.0 do not.
+ * 3.11.7, 3.13.0 and 3.14.10 do not.
  */
 const HOOK = String.raw`"""The hook of lastscrape: has it read this program's metrics before the exit handlers, and as the very last act.
 
@@ -24,6 +24,7 @@ URL = os.environ.get("LASTSCRAPE_SNAPSHOT_URL", "")
 REGISTER = atexit.register
 LEFT_SECONDS = 2
 ASKERS = 0
+NO_THREADS = sys.version_info[:2] == (3, 12)
 
 
 def register(*args, **kwargs):
@@ -60,44 +61,63 @@ def ask():
 
         until = monotonic() + LEFT_SECONDS
         LEFT_SECONDS = 0
-        if sys.version_info >= (3, 12) and "socketserver" in sys.modules:
-            # No thread can be started any more: a server with a thread for each request answers in its own.
+        changes = []
+        if NO_THREADS and "socketserver" in sys.modules:
+            # A server with a thread for each request answers in its own.
             servers = sys.modules["socketserver"]
-            servers.ThreadingMixIn.process_request = servers.BaseServer.process_request
+            changes.append((servers.ThreadingMixIn, "process_request", servers.BaseServer.process_request))
             # And keeps no connection: an exit handler may wait for the server.
             handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
             if handlers:
                 handlers.handle = lambda handler: handler.handle_one_request()
         pools = getattr(sys.modules.get("concurrent.futures.thread"), "ThreadPoolExecutor", None)
-        submit = getattr(pools, "submit", None)
+        if pools:
+            changes.append((pools, "submit", accept(pools.submit)))
+        before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
         try:
-            if pools:
-                pools.submit = do_now
+            for change in changes:
+                setattr(*change)
             # localhost has two addresses at most.
             with socket.create_connection((name.strip("[]"), int(port)), min(1, until - monotonic())) as connection:
                 connection.sendall(request.encode())
                 connection.settimeout(max(until - monotonic(), 0.001))
                 connection.recv(4096)
         finally:
-            if pools:
-                pools.submit = submit
+            for change in before:
+                setattr(*change)
         # One that failed has had them all.
         LEFT_SECONDS = until - monotonic()
     except BaseException:
         pass
 
 
-def do_now(_, function, *args, **kwargs):
-    """As ThreadPoolExecutor.submit, whose threads have ended by then: asyncio.to_thread makes a page there."""
-    future = sys.modules["concurrent.futures"].Future()
-    try:
-        future.set_result(function(*args, **kwargs))
-    except BaseException as error:
-        future.set_exception(error)
-    return future
+def accept(submit):
+    """As ThreadPoolExecutor.submit, also when its threads have ended: asyncio.to_thread makes a page there."""
+
+    def submit_late(*args, **kwargs):
+        # Without a thread, of all callers only an event loop is known to hold no lock that the function waits for.
+        in_loop = NO_THREADS and getattr(sys.modules.get("asyncio"), "_get_running_loop", int)()
+        if not sys.modules["concurrent.futures.thread"]._shutdown or NO_THREADS and not in_loop:
+            return submit(*args, **kwargs)
+        future = sys.modules["concurrent.futures"].Future()
+        future.set_running_or_notify_cancel()
+
+        def work():
+            try:
+                future.set_result(args[1](*args[2:], **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        if in_loop:
+            work()
+        else:
+            sys.modules["_thread"].start_new_thread(work, ())
+        return future
+
+    return submit_late
 
 
 def listens():

@@ -1,11 +1,13 @@
 """A job that serves its number by http.server and by prometheus_client, sets it in its last instant, and ends as the first
 argument says. The others are the two ports."""
+import asyncio
 import atexit
 import concurrent.futures
 import http.server
 import os
 import pickle
 import signal
+import socket
 import socketserver
 import subprocess
 import sys
@@ -20,6 +22,19 @@ value = 0
 
 
 pool = concurrent.futures.ThreadPoolExecutor(1)
+pool.submit(int).result()
+lock = threading.Lock()
+accepted = threading.Event()
+
+
+def refresh():
+    """What a page has done that holds the lock meanwhile."""
+    with lock:
+        pass
+
+
+async def make():
+    return await asyncio.get_event_loop().run_in_executor(pool, b"worked %d\n".__mod__, value)
 
 
 class Page(http.server.BaseHTTPRequestHandler):
@@ -34,7 +49,16 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.answer()
 
     def answer(self):
-        body = pool.submit(b"worked %d\n".__mod__, value).result()
+        has_threads = sys.version_info[:2] != (3, 12)
+        assert (threading.current_thread() is not serving) == has_threads
+        with lock:
+            try:
+                pool.submit(refresh)
+            except RuntimeError:
+                assert not has_threads
+        loop = asyncio.new_event_loop()
+        body = loop.run_until_complete(make())
+        loop.close()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -47,9 +71,18 @@ class Page(http.server.BaseHTTPRequestHandler):
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
+    def verify_request(self, *args):
+        accepted.set()
+        return True
+
+    def handle_error(self, *args):
+        if sys.version_info[:2] != (3, 12) or "new thread" not in str(sys.exc_info()[1]):
+            super().handle_error(*args)
+
 
 server = Server(("127.0.0.1", bare_port), Page)
-threading.Thread(target=server.serve_forever, daemon=True).start()
+serving = threading.Thread(target=server.serve_forever, daemon=True)
+serving.start()
 start_http_server(client_port, "127.0.0.1")
 
 
@@ -104,7 +137,13 @@ if ending == "handler":
 
     @atexit.register
     def take_away():
-        server.shutdown()
+        # Of one that asks for nothing.
+        accepted.clear()
+        idle = socket.create_connection(server.server_address)
+        accepted.wait()
+        with lock:
+            server.shutdown()
+            idle.close()
         server.server_close()
         worked.set(0)
         try:
