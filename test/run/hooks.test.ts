@@ -123,6 +123,13 @@ async function compare(python: Python, row: Omit<Play, 'isHooked'>): Promise<rea
   return hooked.snapshots;
 }
 
+/** Runs it with the hook, which nothing answers, to its end. */
+function run(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = folder) {
+  const hooked = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/', ...env };
+  const { status, stdout, stderr } = spawnSync(path, args, { env: hooked, cwd, encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
 /** Makes a folder with a sitecustomize of the image's own, or another module. */
 function makeOwn(name: string, code: string, module = 'sitecustomize'): string {
   const own = join(folder, name);
@@ -135,6 +142,15 @@ const OWN = makeOwn(
   'own',
   'import atexit, sys\nprint("own", __file__, sys.path)\natexit.register(print, "own at exit")\n',
 );
+/** Runs another in its own module, whose file it then is. */
+const NEW_RELIC = makeOwn(
+  'new-relic',
+  `import sys; from importlib.machinery import PathFinder
+sys.path.remove(${JSON.stringify(join(folder, 'new-relic'))})
+spec = PathFinder.find_spec("sitecustomize", sys.path)
+if spec: spec.loader.load_module("sitecustomize")
+__file__ = "new-relic"; print("its agent runs", sys.modules["sitecustomize"].__file__)`,
+);
 const USER = makeOwn('user', 'print("user", __file__)\n', 'usercustomize');
 const LAST = ['POST /-/snapshot 1000000,1000000'];
 /** What is played, and the calls that come of it. */
@@ -144,6 +160,7 @@ const ROWS: readonly (readonly [row: Omit<Play, 'isHooked'>, snapshots: readonly
   [{ own: OWN }, LAST],
   [{ own: USER }, LAST],
   [{ first: makeOwn('first', 'print("first")\n'), own: USER }, LAST],
+  [{ first: NEW_RELIC }, LAST],
   [{ own: makeOwn('failing', 'raise ValueError("own")\n') }, LAST],
   [{ own: makeOwn('missing', 'import no_such_module\n') }, LAST],
   [{ front: 'absent' }, []],
@@ -169,38 +186,26 @@ describe('the hook of Python', { skip }, () => {
   test('imports nothing but atexit; -S does without it, and so do -E and -I, which know no PYTHONPATH', async () => {
     const python = pythons.find(({ version }) => version >= 306) ?? assert.fail('no Python 3.6 or later');
     const code = 'import atexit, sys; print(atexit._ncallbacks(), *sys.modules)';
-    const list = (env: Readonly<Record<string, string>>) =>
-      spawnSync(python.path, ['-c', code], { env, encoding: 'utf8' }).stdout.split(/\s/);
-    const plain = list({});
-    const hooked = list({ PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' });
+    const plain = run(python.path, ['-c', code], { PYTHONPATH: '' }).stdout.split(/\s/);
+    const hooked = run(python.path, ['-c', code]).stdout.split(/\s/);
     assert.match(hooked.filter((each) => !plain.includes(each)).join(), /^\d+$/, 'another function is registered');
     assert.deepEqual((await play(python, { options: ['-S'], isHooked: true })).snapshots, []);
     const { path } = pythons.find(({ version }) => version >= 310) ?? python;
-    const env = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
-    const warned = spawnSync(path, ['-X', 'warn_default_encoding', '-c', ''], { env, encoding: 'utf8' });
-    assert.equal(warned.stderr, '');
+    assert.equal(run(path, ['-X', 'warn_default_encoding', '-c', '']).stderr, '');
     for (const option of ['-E', '-I']) {
       const code = 'import sys; print("sitecustomize" in sys.modules)';
-      const { stdout } = spawnSync(python.path, [option, '-c', code], { env: { PYTHONPATH: OWN }, encoding: 'utf8' });
-      assert.equal(stdout, 'False\n', option);
+      assert.equal(run(python.path, [option, '-c', code], { PYTHONPATH: OWN }).stdout, 'False\n', option);
     }
   });
 
   test('the colon that kustomize leaves behind does not put the current folder into the path', () => {
     const cwd = makeOwn('current', '');
-    const list = (python: string, path: string) => {
-      const env = { PYTHONPATH: path, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
-      const { stdout, stderr } = spawnSync(python, ['-c', 'import sys; print(sys.path)'], {
-        env,
-        cwd,
-        encoding: 'utf8',
-      });
-      return stdout + stderr;
-    };
+    const list = (python: string, path: string) =>
+      run(python, ['-c', 'import sys; print(sys.path)'], { PYTHONPATH: path }, cwd);
     for (const { path } of pythons.filter(({ version }) => version >= 306)) {
       const plain = list(path, '');
-      assert.equal(list(path, `${hook}:`), plain, path);
-      assert.notEqual(list(path, `${hook}:${OWN}:`), list(path, `${hook}:${OWN}`), 'what main had stays as it was');
+      assert.deepEqual(list(path, `${hook}:`), plain, path);
+      assert.notDeepEqual(list(path, `${hook}:${OWN}:`), list(path, `${hook}:${OWN}`), 'what main had stays as it was');
     }
   });
 
@@ -211,24 +216,25 @@ describe('the hook of Python', { skip }, () => {
       const packages = join(folder, `base/lib/python3.${version % 100}/site-packages`);
       mkdirSync(packages, { recursive: true });
       writeFileSync(join(packages, 'editable.pth'), `# installed\n${cwd}\n`);
-      const env = {
-        PYTHONPATH: `${hook}:`,
-        PYTHONUSERBASE: join(folder, 'base'),
-        LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/',
-      };
+      const env = { PYTHONPATH: `${hook}:`, PYTHONUSERBASE: join(folder, 'base') };
       const program = join(folder, 'program.py');
       writeFileSync(program, 'import installed_here\n');
-      const { stdout, stderr } = spawnSync(path, [program], { env, cwd, encoding: 'utf8' });
-      assert.deepEqual([stdout, stderr], ['it is there\n', ''], path);
+      assert.deepEqual(run(path, [program], env, cwd), { status: 0, stdout: 'it is there\n', stderr: '' }, path);
+    }
+  });
+
+  test('a program in a folder that is gone starts', () => {
+    for (const { path, version } of pythons.filter((each) => each.version >= 306)) {
+      const script = 'mkdir gone && cd gone && rmdir ../gone && "$0" -c "print(1)"';
+      // Python 3.11 and later fail by themselves where the path has another folder that is relative.
+      const env = { PYTHONPATH: version < 311 ? `${hook}:relative` : hook };
+      assert.deepEqual(run('/bin/sh', ['-c', script, path], env), { status: 0, stdout: '1\n', stderr: '' }, path);
     }
   });
 
   test('an older Python prints nothing of it, and ends well', () => {
-    const env = { PYTHONPATH: hook, LASTSCRAPE_SNAPSHOT_URL: 'http://localhost:1/' };
-    for (const { path } of pythons.filter(({ version }) => version < 306)) {
-      const { status, stdout, stderr } = spawnSync(path, ['-c', 'print(1)'], { env, encoding: 'utf8' });
-      assert.deepEqual([status, stdout, stderr], [0, '1\n', '']);
-    }
+    for (const { path } of pythons.filter(({ version }) => version < 306))
+      assert.deepEqual(run(path, ['-c', 'print(1)']), { status: 0, stdout: '1\n', stderr: '' });
   });
 
   test('needs no more than Python 3.6', () => {
