@@ -1,12 +1,25 @@
 // Words for a person: times, names, lists, and foreign texts. Pure: the clock is a parameter.
 
 import { cut, joinNames, UNPRINTABLE } from '../base/text.ts';
-import { formatDuration } from '../config/values.ts';
 
-/** `45s`, `12m`, `3h5m`: without seconds next to minutes. */
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+
+/** `12 minutes`, `3 hours 5 minutes`: the two largest units, without seconds next to minutes. */
 export function formatAge(ms: number): string {
-  const stepMs = ms < 60_000 ? 1_000 : 60_000;
-  return formatDuration(Math.max(0, Math.floor(ms / stepMs) * stepMs));
+  let leftMs = Math.max(0, ms);
+  const counts = UNITS.map(([unit, unitMs]) => {
+    const count = Math.floor(leftMs / unitMs);
+    leftMs -= count * unitMs;
+    return { count, text: `${count} ${unit}${count === 1 ? '' : 's'}` };
+  });
+  const first = counts.findIndex(({ count }) => count > 0);
+  const shown = counts.slice(first, first < 2 ? first + 2 : first + 1).filter(({ count }) => count > 0);
+  return first < 0 ? 'less than a second' : shown.map(({ text }) => text).join(' ');
 }
 
 /** The latest and, negated, the earliest moment of a Date (ECMAScript, "Time Values and Time Range"). */

@@ -4,9 +4,21 @@ import { parse } from 'yaml';
 import { formatYaml } from '../../src/explain/lines.ts';
 import { formatAge, formatTime, quoteShell, quoteText, readTime } from '../../src/explain/words.ts';
 
-test('formatAge() shows no seconds next to minutes', () => {
-  const ages = [-5, 0, 1_000, 59_999, 60_000, 119_000, 11_159_000, 180_000_000].map(formatAge);
-  assert.deepEqual(ages, ['0', '0', '1s', '59s', '1m', '1m', '3h5m', '50h']);
+test('formatAge() shows the two largest units', () => {
+  const day = 86_400_000;
+  for (const [text, ...moments] of [
+    ['less than a second', -5, 0],
+    ['1 second', 1_000],
+    ['59 seconds', 59_999],
+    ['1 minute', 60_000, 119_000],
+    ['12 minutes', 720_000],
+    ['1 hour', 3_600_000, 3_659_000],
+    ['3 hours 5 minutes', 11_100_000],
+    ['1 day', day, day + 60_000],
+    ['2 days 2 hours', 2 * day + 7_200_000],
+  ] as const) {
+    for (const ms of moments) assert.equal(formatAge(ms), text, `${ms}`);
+  }
 });
 
 test('readTime() and formatTime() are RFC 3339, and anything else is null', () => {
