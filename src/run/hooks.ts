@@ -72,7 +72,7 @@ def ask():
             handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
             if handlers:
                 handlers.handle = lambda handler: handler.handle_one_request()
-        pools = getattr(sys.modules.get("concurrent.futures.thread"), "ThreadPoolExecutor", None)
+        pools = getattr(load_pools(), "ThreadPoolExecutor", None)
         if pools:
             changes.append((pools, "submit", accept(pools.submit)))
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
@@ -94,6 +94,23 @@ def ask():
         LEFT_SECONDS = until - monotonic()
     except BaseException:
         pass
+
+
+def load_pools():
+    """A page may be the first to need a pool, whose module Python 3.9 and later refuse to load by then."""
+    module = "concurrent.futures.thread"
+    if sys.version_info >= (3, 9) and "concurrent.futures" in sys.modules and module not in sys.modules:
+        threading = sys.modules["threading"]
+        register_atexit = threading._register_atexit
+        threading._register_atexit = callable
+        try:
+            __import__(module)
+            sys.modules[module]._shutdown = True
+        except Exception:
+            pass
+        finally:
+            threading._register_atexit = register_atexit
+    return sys.modules.get(module)
 
 
 def accept(submit):

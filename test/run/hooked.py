@@ -21,8 +21,10 @@ worked = Gauge("worked", "What the job has done.")
 value = 0
 
 
-pool = concurrent.futures.ThreadPoolExecutor(1)
-pool.submit(int).result()
+pool = None
+if ending != "return":
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.submit(int).result()
 lock = threading.Lock()
 accepted = threading.Event()
 
@@ -53,9 +55,11 @@ class Page(http.server.BaseHTTPRequestHandler):
         assert (threading.current_thread() is not serving) == has_threads
         with lock:
             try:
-                pool.submit(refresh)
+                if pool:
+                    pool.submit(refresh)
             except RuntimeError:
                 assert not has_threads
+        # In a program that returns, its first work for a pool.
         loop = asyncio.new_event_loop()
         body = loop.run_until_complete(make())
         loop.close()
