@@ -29,70 +29,133 @@ export type WantedSample = {
   readonly onTooLong?: () => void;
 };
 
+const LINE_FEED = 0x0a;
+const OPENING_BRACE = 0x7b;
+
+/** Everything wanted of one name. */
+type Pattern = {
+  readonly text: string;
+  readonly name: Buffer;
+  /** A line feed and the name: the text to search for. */
+  readonly start: Buffer;
+  /** How it begins. Node finds up to six bytes five times as fast as more. */
+  readonly stem: string;
+  readonly isPrefix: boolean;
+  wanted: readonly { readonly sample: WantedSample; readonly contains: readonly Buffer[] }[];
+};
+
 /** Opens a filter for one body; `read` reads a line without its line feed, null if it is not a sample. */
 export function openSampleFilter(
   wanted: readonly WantedSample[],
   read: (line: string) => FoundSample | null,
 ): BodyReader<void, void> {
-  // Each letter is a byte, as in the lines: only what is read is decoded.
-  let asked = wanted.map((sample) => ({ ...sample, contains: (sample.contains ?? []).map(encode) }));
-  let starts = findStarts(asked);
+  const patterns = groupByName(wanted);
+  // Most pages have none of them, and each search is a pass over all of a page.
+  const stems = Map.groupBy(patterns, ({ stem }) => stem);
 
-  /** Reads a line, at most once, for those whose name it has; drops those that need no more. */
-  function takeLine(line: string): void {
-    const meant = findNamed(line, asked).filter(({ contains }) => contains.every((text) => line.includes(text)));
-    if (meant.length === 0) return;
-    const text = decode(line);
-    const found = meant.some(({ onSample }) => onSample !== undefined) ? read(text) : null;
-    const enough = new Set(meant.filter(({ onSample, onLine }) => !(onSample?.(found) ?? onLine?.(text))));
-    if (enough.size === 0) return;
-    asked = asked.filter((each) => !enough.has(each));
-    starts = findStarts(asked);
+  /** Reads a line of the name, at most once; drops those that need no more. */
+  function takeLine(line: Buffer, pattern: Pattern): void {
+    const asked = pattern.wanted.filter(({ contains }) => includesAll(line, contains));
+    if (asked.length === 0) return;
+    const text = line.toString();
+    const found = asked.some(({ sample }) => sample.onSample !== undefined) ? read(text) : null;
+    const enough = asked.filter(({ sample: { onSample, onLine } }) => !(onSample?.(found) ?? onLine?.(text)));
+    if (enough.length > 0) pattern.wanted = pattern.wanted.filter((each) => !enough.includes(each));
+  }
+  /** Searches a block after its first line natively, so that other lines cost no step here. */
+  function findWithin(block: Buffer, pattern: Pattern): void {
+    const { start, isPrefix } = pattern;
+    for (let at = 0; pattern.wanted.length > 0; at += start.length) {
+      at = block.indexOf(start, at);
+      if (at === -1) return;
+      if (isPrefix || !isNameByte(block[at + start.length])) {
+        takeLine(block.subarray(at + 1, findLineEnd(block, at + 1)), pattern);
+      }
+    }
+  }
+  function findFirst(line: Buffer): void {
+    for (const pattern of findNamed(line)) takeLine(line, pattern);
+  }
+  /** Those whose name the line begins with, or has in its braces. */
+  function findNamed(line: Buffer): readonly Pattern[] {
+    const at = skipBlanks(line, 0);
+    if (line[at] !== OPENING_BRACE) return patterns.filter((each) => hasName(line, at, each));
+    const name = readBracedName(line.toString());
+    return patterns.filter((each) => name === each.text || (each.isPrefix && name?.startsWith(each.text)));
+  }
+  /** Goes line by line if one begins with blanks or a brace, which few programs write. */
+  function findEach(block: Buffer): void {
+    for (let at = 0; at < block.length; ) {
+      const end = findLineEnd(block, at);
+      findFirst(block.subarray(at, end));
+      at = end + 1;
+    }
   }
 
   return openLineCutter({
     lineMaxBytes: LINE_MAX_BYTES,
     onLines(block) {
-      const text = `\n${block.toString('latin1')}`;
-      for (let end = 0; asked.length > 0; ) {
-        starts.lastIndex = end;
-        const start = starts.exec(text);
-        if (start === null) break;
-        const lineEnd = text.indexOf('\n', start.index + 1);
-        end = lineEnd === -1 ? text.length : lineEnd;
-        takeLine(text.slice(start.index + 1, end));
+      if (ODD_STARTS.some((start) => block.includes(start))) findEach(block);
+      else {
+        findFirst(block.subarray(0, findLineEnd(block, 0)));
+        for (const [stem, all] of stems) if (block.includes(stem)) for (const each of all) findWithin(block, each);
       }
       return 0;
     },
     onLongLine(start) {
-      for (const { onTooLong } of findNamed(start.toString('latin1'), asked)) onTooLong?.();
+      for (const { wanted: each } of findNamed(start)) for (const { sample } of each) sample.onTooLong?.();
     },
   });
 }
 
-/** Finds a line feed and what may be a wanted name: at once, or behind blanks or a brace, as few write it. */
-function findStarts(wanted: readonly WantedSample[]): RegExp {
-  const names = wanted.map(
-    ({ name, isPrefix }) => encode(name).replace(/[^\w ]/g, '\\$&') + (isPrefix ? '' : '(?![\\w:])'),
-  );
-  return new RegExp(`\\n(?:${['[ \\t{]', ...names].join('|')})`, 'g');
+const ODD_STARTS = ['\n ', '\n\t', '\n{'].map((text) => Buffer.from(text));
+
+function groupByName(wanted: readonly WantedSample[]): readonly Pattern[] {
+  const patterns = new Map<string, Pattern>();
+  for (const sample of wanted) {
+    const { name, isPrefix = false, contains = [] } = sample;
+    const key = `${isPrefix} ${name}`;
+    const each = { sample, contains: contains.map((text) => Buffer.from(text)) };
+    const known = patterns.get(key);
+    if (known !== undefined) known.wanted = [...known.wanted, each];
+    else
+      patterns.set(key, {
+        text: name,
+        name: Buffer.from(name),
+        start: Buffer.from(`\n${name}`),
+        stem: `\n${name.slice(0, 5)}`,
+        isPrefix,
+        wanted: [each],
+      });
+  }
+  return [...patterns.values()];
 }
 
-/** Those whose name the line begins with, or has in its braces. */
-function findNamed<Wanted extends WantedSample>(line: string, wanted: readonly Wanted[]): readonly Wanted[] {
-  const start = line.replace(/^[ \t]+/, '');
-  const braced = start.startsWith('{') ? readBracedName(decode(start)) : null;
-  return wanted.filter(({ name, isPrefix }) => {
-    if (braced !== null) return isPrefix ? braced.startsWith(name) : braced === name;
-    const own = encode(name);
-    return start.startsWith(own) && (isPrefix || !/^[\w:]/.test(start.slice(own.length)));
-  });
+function includesAll(line: Buffer, texts: readonly Buffer[]): boolean {
+  for (const text of texts) if (!line.includes(text)) return false;
+  return true;
 }
 
-function encode(text: string): string {
-  return Buffer.from(text).toString('latin1');
+/** Whether the name stands at `at`. */
+function hasName(line: Buffer, at: number, { name, isPrefix }: Pattern): boolean {
+  const end = at + name.length;
+  if (end > line.length || name.compare(line, at, end) !== 0) return false;
+  return isPrefix || !isNameByte(line[end]);
 }
 
-function decode(line: string): string {
-  return Buffer.from(line, 'latin1').toString();
+function findLineEnd(block: Buffer, from: number): number {
+  const end = block.indexOf(LINE_FEED, from);
+  return end === -1 ? block.length : end;
+}
+
+function skipBlanks(line: Buffer, from: number): number {
+  let at = from;
+  while (line[at] === 0x20 || line[at] === 0x09) at++;
+  return at;
+}
+
+/** `[a-zA-Z0-9_:]`: the name goes on. */
+function isNameByte(byte: number | undefined): boolean {
+  if (byte === undefined || byte >= OPENING_BRACE) return false;
+  return byte >= 0x61 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x30 && byte <= 0x3a) || byte === 0x5f;
 }

@@ -51,7 +51,7 @@ export function weigh(): readonly Weight[] {
   ]);
   const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
-    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 21_360, plan: 18_000 },
+    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 21_400, plan: 18_000 },
     { name: 'the keeper and its rules: lines', is: sum(keeper), most: 1_200 },
     { name: 'src/: files', is: sources.length, most: 162, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
