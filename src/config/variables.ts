@@ -274,7 +274,7 @@ export const ROWS = {
     name: 'LASTSCRAPE_EXIT_ZERO',
     default: 'false',
     meaning:
-      'exit with 0 unless `LASTSCRAPE_FAIL_IF` fails without `sigterm`; after a configuration error, only once main has ended',
+      'exit with 0; a failed `LASTSCRAPE_FAIL_IF` still exits with 1, except with `sigterm`; after a configuration error, only once main has ended',
     read: readValue(parseBoolean),
   },
   isDryRun: {
