@@ -184,7 +184,7 @@ test('an unfinished file of a folder is left out with a warning once nobody writ
   const setAge = (seconds: number) => utimesSync(path, 0, Date.now() / 1_000 - seconds);
   setAge(-100);
   assert.equal(await read(source), `failed: ${why}`, 'its writer may be at work');
-  setAge(1);
+  setAge(2);
   assert.equal(await read(source), 'b 1\n');
   assert.equal(await read(source), 'b 1\n');
   assert.deepEqual(warnings, [{ id: 'fileLeftOut', fields: { why } }]);
@@ -259,7 +259,8 @@ test('a folder of 1,000 files is read while one is renamed over, one goes and on
     await read(source),
     `${text.replace('a500 1', 'a500 2').replace('a999 1\n', '').replace('late 1\n', '')}late 1\n`,
   );
-  folder.write(name(700), 'a700 2\nhalf');
+  // Of the future: on a busy machine a read of all of them takes longer than a writer may pause.
+  utimesSync(folder.write(name(700), 'a700 2\nhalf'), 0, Date.now() / 1_000 + 100);
   assert.equal(await read(source), `failed: ${join(folder.path, name(700))} does not end with a line feed`);
   assert.deepEqual(warnings, []);
 });
