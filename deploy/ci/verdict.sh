@@ -24,7 +24,8 @@ done
 case $limit in '' | *[!0-9]*) usage ;; esac
 case $target in
   job/?*) job=${target#job/} ;;
-  locusttest/?*) test=${target#locusttest/} job=${target#locusttest/}-master ;;
+  # The operator writes a dash for each dot of the name.
+  locusttest/?*) test=${target#locusttest/} job=$(printf %s-master "${target#locusttest/}" | tr . -) ;;
   *) usage ;;
 esac
 # Only for what is said here: in a pod, without a kubeconfig, kubectl knows its namespace by itself.

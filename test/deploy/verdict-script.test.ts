@@ -219,7 +219,7 @@ const pod = (name: string, job: string, message?: string, status: object = {}) =
   },
 });
 const jobOf = (uid: string, owner: string | null, status: object) => ({
-  metadata: { name: 'cart-master', uid, ...(owner === null ? {} : { ownerReferences: [{ uid: owner }] }) },
+  metadata: { name: 'my-cart-master', uid, ...(owner === null ? {} : { ownerReferences: [{ uid: owner }] }) },
   status,
 });
 const complete = (succeeded: number) => ({ succeeded, conditions: [{ type: 'Complete', status: 'True' }] });
@@ -249,9 +249,9 @@ async function playCluster(objects: { tests?: readonly object[]; jobs: readonly 
         return resources('batch/v1', 'jobs', 'Job');
       case '/apis/locust.io/v2':
         return resources('locust.io/v2', 'locusttests', 'LocustTest');
-      case '/apis/locust.io/v2/namespaces/shop/locusttests/cart':
+      case '/apis/locust.io/v2/namespaces/shop/locusttests/my.cart':
         return { apiVersion: 'locust.io/v2', kind: 'LocustTest', ...next(objects.tests ?? [], asked.tests++) };
-      case '/apis/batch/v1/namespaces/shop/jobs/cart-master':
+      case '/apis/batch/v1/namespaces/shop/jobs/my-cart-master':
         return { apiVersion: 'batch/v1', kind: 'Job', ...next(objects.jobs, asked.jobs++) };
       case '/api/v1/namespaces/shop/pods': {
         const uid = url.searchParams.get('labelSelector')?.split('=')[1];
@@ -274,22 +274,22 @@ async function playCluster(objects: { tests?: readonly object[]; jobs: readonly 
 }
 
 const locustTest = (uid: string, deletionTimestamp?: string) => ({
-  metadata: { name: 'cart', uid, deletionTimestamp },
+  metadata: { name: 'my.cart', uid, deletionTimestamp },
 });
-const OLD_FAILED = pod('cart-master-old', 'J1', FAILED);
+const OLD_FAILED = pod('my-cart-master-old', 'J1', FAILED);
 
 for (const [what, target, objects, status, stdout, stderr] of [
   [
     'two pods, of which one has no report',
-    'job/cart-master',
+    'job/my-cart-master',
     { jobs: [jobOf('J1', null, complete(2))], pods: [pod('a-1', 'J1', PASSED), pod('a-2', 'J1')] },
     2,
     `${PASSED}\n`,
-    /2 pods of the Job cart-master succeeded, and 1 of them have a report/,
+    /2 pods of the Job my-cart-master succeeded, and 1 of them have a report/,
   ],
   [
     'a pod that was evicted, and one that was deleted',
-    'job/cart-master',
+    'job/my-cart-master',
     {
       jobs: [jobOf('J1', null, { conditions: [{ type: 'Failed', status: 'True' }] })],
       pods: [
@@ -304,31 +304,31 @@ for (const [what, target, objects, status, stdout, stderr] of [
   ],
   [
     "a LocustTest made anew while the old one's Job is still there",
-    'locusttest/cart',
+    'locusttest/my.cart',
     {
       tests: [locustTest('T1', '2026-11-23T10:00:00Z'), locustTest('T2')],
       jobs: [jobOf('J1', 'T1', complete(1)), jobOf('J1', 'T1', complete(1)), jobOf('J2', 'T2', complete(1))],
-      pods: [OLD_FAILED, pod('cart-master-new', 'J2', PASSED)],
+      pods: [OLD_FAILED, pod('my-cart-master-new', 'J2', PASSED)],
     },
     0,
     `${PASSED}\n`,
-    /^\| cart-master-new \| passed \|/m,
+    /^\| my-cart-master-new \| passed \|/m,
   ],
   [
     'a Job that is deleted and made anew meanwhile',
-    'job/cart-master',
+    'job/my-cart-master',
     { jobs: [jobOf('J1', null, {}), jobOf('J2', null, complete(1))], pods: [pod('b', 'J2', PASSED)] },
     2,
     '',
-    /the Job cart-master in shop was deleted while this waited/,
+    /the Job my-cart-master in shop was deleted while this waited/,
   ],
   [
     'a LocustTest that is deleted meanwhile',
-    'locusttest/cart',
+    'locusttest/my.cart',
     { tests: [locustTest('T1'), locustTest('T2')], jobs: [jobOf('J1', 'T1', {})], pods: [] },
     2,
     '',
-    /the LocustTest cart in shop was deleted while this waited/,
+    /the LocustTest my.cart in shop was deleted while this waited/,
   ],
 ] as const) {
   test(`verdict.sh by the real kubectl: ${what}`, async () => {
