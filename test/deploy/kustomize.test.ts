@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { makeFolder } from '../support/folder.ts';
@@ -31,13 +31,19 @@ function build(folder: string): Job[] {
 function buildWith(
   resources: readonly Fields[],
   more: Fields = {},
-  names: readonly ('component' | 'front' | 'hand-over' | 'hook')[] = ['component'],
+  names: readonly ComponentName[] = ['component'],
 ): Job[] {
+  return build(writeKustomization(resources, more, names));
+}
+
+type ComponentName = 'component' | 'front' | 'hand-over' | 'hook';
+
+function writeKustomization(resources: readonly Fields[], more: Fields, names: readonly ComponentName[]): string {
   const folder = makeFolder();
   writeFileSync(join(folder, 'resources.yaml'), resources.map((resource) => stringify(resource)).join('---\n'));
   const components = names.map((name) => relative(folder, join(DEPLOY, 'job', name)));
   writeFileSync(join(folder, 'kustomization.yaml'), stringify({ resources: ['resources.yaml'], components, ...more }));
-  return build(folder);
+  return folder;
 }
 
 function buildJob(
@@ -210,6 +216,9 @@ test('the component of the hook adds to the first container what the policy adds
     assert.deepEqual(hooks, [{ name: 'LASTSCRAPE_HOOKS', value: mount.mountPath }]);
   }
   assert.deepEqual(findSpec(built, 'other'), plain);
+  // Each with its components, in one kustomization.
+  const folders = ['one', 'two'].map((each) => writeKustomization([buildJob(each, plain)], {}, ['front', 'hook']));
+  assert.equal(buildWith([], { resources: folders.map((each) => `../${basename(each)}`) }).length, 2);
 });
 
 test('the component of the hand-over adds what docs/keeper.md shows, with or without the hook, and nothing else', {
