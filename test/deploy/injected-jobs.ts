@@ -36,6 +36,7 @@ export const JOBS_UNTOUCHED = {
   'by-hand': null,
   'by-hand-regular': null,
   'front-low': 'port 1023 is for root, which it is not; take one from 1024 on, or set the sysctl net.ipv4.',
+  'file-elsewhere': 'lastscrape.dev/metrics-url is a file, and no container mounts a volume where that is',
   'front-is-source': 'port 9469 is in use in this pod; set lastscrape.dev/front to the number of a free one',
   'host-network': 'with hostNetwork localhost is the node',
   https: 'nothing says where the metrics are',

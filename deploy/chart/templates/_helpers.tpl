@@ -312,6 +312,15 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     p.?name.orValue('') in ['metrics', 'http-metrics'] && p.?protocol.orValue('TCP') == 'TCP')).filter(each, each.size() > 0)
 - name: ownUrl
   expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
+# A textfile's path, and in each container the mounts in which it is: lastscrape needs one of them.
+- name: filePath
+  expression: >-
+    variables.pushPort == 0 && variables.ownUrl.matches('(?i)^file://(localhost)?/[^/]')
+    ? variables.ownUrl.substring(variables.ownUrl.indexOf('/', 7)) : ''
+- name: fileMounts
+  expression: >-
+    variables.containers.map(c, c.?volumeMounts.orValue(dyn([])).filter(m, !has(m.subPathExpr)
+    && variables.filePath.startsWith(m.mountPath.endsWith('/') ? m.mountPath : m.mountPath + '/'))).filter(each, each.size() > 0)
 - name: portText
   expression: variables.annotations[?'prometheus.io/port'].orValue('')
 - name: port
@@ -366,6 +375,8 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     ? 'nothing says where the metrics are; set the annotation prometheus.io/port (1 to 65535; and prometheus.io/path; http only), name'
     + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
     + ' the program pushes'
+    : variables.filePath != '' && variables.fileMounts.size() == 0
+    ? 'lastscrape.dev/metrics-url is a file, and no container mounts a volume where that is (without subPathExpr)'
     : variables.front == 0 ? 'lastscrape.dev/front must be the number of a port, 1 to 65535'
     : variables.port == string(variables.front) || variables.ports.exists(each, variables.front in each)
     ? 'port ' + string(variables.front) + ' is in use in this pod; set lastscrape.dev/front to the number of a free one'
