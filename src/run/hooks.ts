@@ -8,7 +8,7 @@ import { prepareWriting } from '../base/thread-call.ts';
 /**
  * Of a folder in PYTHONPATH, for Python 3.6 and later. `site` ignores an ImportError that names this module.
  * Python 3.12.1 refuses a thread to an atexit function ("can't create new thread at interpreter shutdown");
- * 3.11.7, 3.13.0 and 3.14.10 do not.
+ * its C API does not, nor do 3.11.7, 3.13.0 and 3.14.10.
  */
 const HOOK = String.raw`"""The hook of lastscrape: has it read this program's metrics before the exit handlers, and as the very last act.
 
@@ -17,6 +17,7 @@ nothing, changes no exit code, and gives way to the module of its name that the 
 """
 # New Relic's sitecustomize runs this in its own module.
 IS_GUEST = "sys" in globals()
+import _thread
 import atexit
 import os
 import sys
@@ -26,7 +27,8 @@ URL = os.environ.get("LASTSCRAPE_SNAPSHOT_URL", "")
 REGISTER = atexit.register
 LEFT_SECONDS = 2
 ASKERS = 0
-NO_THREADS = sys.version_info[:2] == (3, 12)
+STARTED = []
+STARTING = _thread.allocate_lock()
 
 
 def register(*args, **kwargs):
@@ -64,17 +66,19 @@ def ask():
         until = monotonic() + LEFT_SECONDS
         LEFT_SECONDS = 0
         changes = []
-        if NO_THREADS and "socketserver" in sys.modules:
-            # A server with a thread for each request answers in its own.
-            servers = sys.modules["socketserver"]
-            changes.append((servers.ThreadingMixIn, "process_request", servers.BaseServer.process_request))
-            # And keeps no connection: an exit handler may wait for the server.
-            handlers = getattr(sys.modules.get("http.server"), "BaseHTTPRequestHandler", None)
-            if handlers:
-                handlers.handle = lambda handler: handler.handle_one_request()
-        pools = getattr(load_pools(), "ThreadPoolExecutor", None)
-        if pools:
-            changes.append((pools, "submit", accept(pools.submit)))
+        revived = {}
+        threading = sys.modules.get("threading")
+        # That of gevent starts none.
+        if sys.version_info[:2] == (3, 12) and type(getattr(threading, "_start_new_thread", None)) is type(len):
+            __import__("ctypes")
+            changes.append((threading, "_start_new_thread", start_late))
+        if hasattr(threading, "_register_atexit"):
+            # Refused by then. A page may be the first to need a pool, whose module registers itself.
+            changes.append((threading, "_register_atexit", callable))
+        pools = sys.modules.get("concurrent.futures.thread")
+        if getattr(pools, "_shutdown", False):
+            executor = pools.ThreadPoolExecutor
+            changes += (pools, "_shutdown", False), (executor, "submit", revive(executor.submit, revived))
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
@@ -90,51 +94,47 @@ def ask():
         finally:
             for change in before:
                 setattr(*change)
+            for pool, attributes in list(revived.items()):
+                vars(pool).update(attributes)
+            with STARTING:
+                pass
         # One that failed has had them all.
         LEFT_SECONDS = until - monotonic()
     except BaseException:
         pass
 
 
-def load_pools():
-    """A page may be the first to need a pool, whose module Python 3.9 and later refuse to load by then."""
-    module = "concurrent.futures.thread"
-    if sys.version_info >= (3, 9) and "concurrent.futures" in sys.modules and module not in sys.modules:
-        threading = sys.modules["threading"]
-        register_atexit = threading._register_atexit
-        threading._register_atexit = callable
-        try:
-            __import__(module)
-            sys.modules[module]._shutdown = True
-        except Exception:
-            pass
-        finally:
-            threading._register_atexit = register_atexit
-    return sys.modules.get(module)
+def start_late(function, args):
+    """As _thread.start_new_thread, which Python 3.12 alone refuses to an exit handler."""
+    import ctypes
+
+    has_begun = _thread.allocate_lock()
+    has_begun.acquire()
+
+    def begin(_):
+        has_begun.release()
+        function(*args)
+
+    begins = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(begin)
+    STARTED.append(begins)
+    # Held until the thread has begun, which ends the process by SIGSEGV where Python has ended meanwhile.
+    with STARTING:
+        is_over = sys.modules["threading"]._start_new_thread is not start_late
+        if is_over or ctypes.pythonapi.PyThread_start_new_thread(begins, None) == -1:
+            raise RuntimeError("can't start new thread")
+        has_begun.acquire()
 
 
-def accept(submit):
-    """As ThreadPoolExecutor.submit, also when its threads have ended: asyncio.to_thread makes a page there."""
+def revive(submit, revived):
+    """As ThreadPoolExecutor.submit, also where its threads have ended: asyncio.to_thread makes a page there."""
 
-    def submit_late(*args, **kwargs):
-        # Without a thread, of all callers only an event loop is known to hold no lock that the function waits for.
-        in_loop = NO_THREADS and getattr(sys.modules.get("asyncio"), "_get_running_loop", int)()
-        if not sys.modules["concurrent.futures.thread"]._shutdown or NO_THREADS and not in_loop:
-            return submit(*args, **kwargs)
-        future = sys.modules["concurrent.futures"].Future()
-        future.set_running_or_notify_cancel()
-
-        def work():
-            try:
-                future.set_result(args[1](*args[2:], **kwargs))
-            except BaseException as error:
-                future.set_exception(error)
-
-        if in_loop:
-            work()
-        else:
-            sys.modules["_thread"].start_new_thread(work, ())
-        return future
+    def submit_late(pool, *args, **kwargs):
+        with pool._shutdown_lock:
+            if pool not in revived:
+                revived[pool] = dict(vars(pool))
+                vars(pool).update(_shutdown=False, _threads=set(), _work_queue=type(pool._work_queue)())
+                vars(pool).update(_idle_semaphore=sys.modules["threading"].Semaphore(0))
+        return submit(pool, *args, **kwargs)
 
     return submit_late
 
@@ -168,8 +168,9 @@ def is_named(path):
 
 
 FIRST = [ask]
-# Since Python 3.12; a program has any number of other interpreters, each of which loads this, and ends by itself.
-IS_MAIN = getattr(sys.modules.get("_thread"), "_is_main_interpreter", lambda: True)
+# A program has any number of other interpreters, each of which loads this, and ends by itself. Before Python
+# 3.12 the first alone has loaded what signals need.
+IS_MAIN = getattr(_thread, "_is_main_interpreter", lambda: "_signal" in sys.modules)
 # Python 2 empties this module.
 if URL and sys.version_info >= (3,) and IS_MAIN():
     REGISTER(ask)

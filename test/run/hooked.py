@@ -22,8 +22,10 @@ value = 0
 
 
 pool = None
+mine = threading.local()
 if ending != "return":
-    pool = concurrent.futures.ThreadPoolExecutor(1)
+    initializer = {"initializer": setattr, "initargs": (mine, "thread", 1)} if sys.version_info >= (3, 7) else {}
+    pool = concurrent.futures.ThreadPoolExecutor(1, **initializer)
     pool.submit(int).result()
 lock = threading.Lock()
 accepted = threading.Event()
@@ -32,11 +34,22 @@ accepted = threading.Event()
 def refresh():
     """What a page has done that holds the lock meanwhile."""
     with lock:
-        pass
+        return threading.current_thread()
+
+
+async def get_value():
+    return value
+
+
+def render(loop):
+    """Waits for the loop that waits for it, as asgiref does."""
+    assert pool is None or sys.version_info < (3, 7) or mine.thread
+    return b"worked %d\n" % asyncio.run_coroutine_threadsafe(get_value(), loop).result()
 
 
 async def make():
-    return await asyncio.get_event_loop().run_in_executor(pool, b"worked %d\n".__mod__, value)
+    loop = asyncio.get_event_loop()
+    return await loop.run_in_executor(pool, render, loop)
 
 
 class Page(http.server.BaseHTTPRequestHandler):
@@ -51,14 +64,13 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.answer()
 
     def answer(self):
-        has_threads = sys.version_info[:2] != (3, 12)
-        assert (threading.current_thread() is not serving) == has_threads
+        assert threading.current_thread() is not serving
         with lock:
-            try:
-                if pool:
-                    pool.submit(refresh)
-            except RuntimeError:
-                assert not has_threads
+            threads = [pool.submit(refresh) for _ in (1, 2) if pool]
+        assert len({each.result() for each in threads}) < 2
+        with concurrent.futures.ThreadPoolExecutor(1) as own:
+            collected = own.submit(time.sleep, 0.01)
+        assert collected.done()
         # In a program that returns, its first work for a pool.
         loop = asyncio.new_event_loop()
         body = loop.run_until_complete(make())
