@@ -231,7 +231,21 @@ describe('deploy/chart', { skip }, () => {
       /is 128Mi, more than resources.limits.memory, 64Mi/,
     ],
     ['a CPU request above the limit', 'resources.requests.cpu=2', /resources.requests.cpu is 2, more/],
-    ['no quantity', 'resources.requests.cpu=lots', /"lots" is no quantity/],
+    // The API server would refuse every pod, by which a policy's failurePolicy does not go.
+    ...(
+      [
+        ['resources.requests.cpu', 'lots'],
+        ['resources.guaranteed.cpu', ''],
+        ['securityContext.runAsUser', ''],
+        ['securityContext.runAsNonRoot', '1'],
+        ['securityContext.capabilities.drop', 'ALL'],
+        ['securityContext.seccompProfile.type', 'Localhost'],
+      ] as const
+    ).map(
+      ([name, value]) => [`${name} as "${value}"`, `${name}=${value}`, /at '.resources|at '.securityContext/] as const,
+    ),
+    ['a field of a pod', 'securityContext.fsGroup=5', /additional properties 'fsGroup'/],
+    ['no resource', 'resources.limits.mem=64Mi', /invalid propertyName 'mem'/],
     ['a misspelt value', 'job.enabled=false', /job/],
     ['a quote in the image', "image=a'b", /image/],
   ] as const) {

@@ -37,7 +37,6 @@ resources:
 {{/* A quantity as a number, to compare two of them. */}}
 {{- define "lastscrape.number" -}}
 {{- $text := kindIs "string" . | ternary (toString .) (int64 . | toString) -}}
-{{- if not (regexMatch "^[0-9]+([.][0-9]+)?(m|k|[MGTP]|[KMGTP]i)?$" $text) }}{{ fail (printf "resources: %q is no quantity such as 10m, 0.5 or 64Mi" $text) }}{{ end -}}
 {{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 -}}
 {{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[A-Za-z]+$" $text) | default 1.0) -}}
 {{- end }}
