@@ -17,7 +17,6 @@ nothing, changes no exit code, and gives way to the module of its name that the 
 """
 # New Relic's sitecustomize runs this in its own module.
 IS_GUEST = "sys" in globals()
-import _thread
 import atexit
 import os
 import sys
@@ -28,7 +27,6 @@ REGISTER = atexit.register
 LEFT_SECONDS = 2
 ASKERS = 0
 STARTED = []
-STARTING = _thread.allocate_lock()
 
 
 def register(*args, **kwargs):
@@ -169,10 +167,14 @@ def is_named(path):
 
 FIRST = [ask]
 # A program has any number of other interpreters, each of which loads this, and ends by itself. Before Python
-# 3.12 the first alone has loaded what signals need.
-IS_MAIN = getattr(_thread, "_is_main_interpreter", lambda: "_signal" in sys.modules)
+# 3.12 the first alone has loaded what signals need. PyPy has but one.
+IS_PYPY = "__pypy__" in sys.builtin_module_names
+IS_MAIN = getattr(sys.modules.get("_thread"), "_is_main_interpreter", lambda: IS_PYPY or "_signal" in sys.modules)
 # Python 2 empties this module.
 if URL and sys.version_info >= (3,) and IS_MAIN():
+    import _thread
+
+    STARTING = _thread.allocate_lock()
     REGISTER(ask)
     register.__module__ = "atexit"  # Where pickle finds it.
     atexit.register = register

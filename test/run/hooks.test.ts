@@ -232,9 +232,10 @@ describe('the hook of Python', { skip }, () => {
     }
   });
 
-  test('an older Python prints nothing of it, and ends well', () => {
+  test('an older Python prints nothing of it, loads the own module of its image, and ends well', () => {
+    const PYTHONPATH = [hook, makeOwn('old', 'print("own")\n')].join(delimiter);
     for (const { path } of pythons.filter(({ version }) => version < 306))
-      assert.deepEqual(run(path, ['-c', 'print(1)']), { status: 0, stdout: '1\n', stderr: '' });
+      assert.deepEqual(run(path, ['-c', 'print(1)'], { PYTHONPATH }), { status: 0, stdout: 'own\n1\n', stderr: '' });
   });
 
   test('needs no more than Python 3.6', () => {
