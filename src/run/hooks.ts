@@ -179,6 +179,7 @@ if URL and sys.version_info >= (3,) and IS_MAIN():
     register.__module__ = "atexit"  # Where pickle finds it.
     atexit.register = register
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+__file__ = "<lastscrape>/" + os.path.basename(__file__)  # Left out of a report by coverage.
 ADDED = [FOLDER]
 NAMED = []
 try:

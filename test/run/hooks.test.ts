@@ -189,6 +189,8 @@ describe('the hook of Python', { skip }, () => {
     const plain = run(python.path, ['-c', code], { PYTHONPATH: '' }).stdout.split(/\s/);
     const hooked = run(python.path, ['-c', code]).stdout.split(/\s/);
     assert.match(hooked.filter((each) => !plain.includes(each)).join(), /^\d+$/, 'another function is registered');
+    const file = 'import atexit; print(atexit.register.__globals__["__file__"][0])';
+    assert.equal(run(python.path, ['-c', file]).stdout, '<\n', 'no file of which coverage would report');
     assert.deepEqual((await play(python, { options: ['-S'], isHooked: true })).snapshots, []);
     const { path } = pythons.find(({ version }) => version >= 310) ?? python;
     assert.equal(run(path, ['-X', 'warn_default_encoding', '-c', '']).stderr, '');
