@@ -86,6 +86,19 @@ export function runPodScenarios(): void {
   }
 
   runScenario(
+    'an exporter on another port (locustPods.metricsExporter.port): read and stopped there',
+    {
+      shape: 'regular',
+      annotations: { 'lastscrape.dev/scrapes': '0' },
+      edit: (spec) => JSON.parse(JSON.stringify(spec).replaceAll('9646', '9700')),
+    },
+    async (namespace) => {
+      assert.equal(await namespace.untilJobEnded(MASTER, END_MS), 'Complete');
+      assert.match(readReport(namespace).report.summary, /locust-exporter stopped/);
+    },
+  );
+
+  runScenario(
     'deleted while it is held: ends within the grace, and keeps the numbers',
     { shape: 'native', annotations: { 'lastscrape.dev/scrapes': '50', 'lastscrape.dev/ttl': '10m' } },
     async (namespace) => {
