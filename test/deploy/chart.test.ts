@@ -54,8 +54,8 @@ describe('deploy/chart', { skip }, () => {
     assert.deepEqual(chart.match(/^(app)?[vV]ersion: .*$/gm), [`version: ${VERSION}`, `appVersion: ${VERSION}`]);
   });
 
-  test('with nothing but an image: both policies, their warnings, and a test', () => {
-    assert.deepEqual(list(render([IMAGE])).toSorted(), [
+  test('with nothing but an image, or as a dependency: both policies, their warnings, and a test', () => {
+    assert.deepEqual(list(render([IMAGE, 'enabled=true'])).toSorted(), [
       'MutatingAdmissionPolicy lastscrape',
       'MutatingAdmissionPolicy lastscrape-jobs',
       'MutatingAdmissionPolicy lastscrape-limits',
