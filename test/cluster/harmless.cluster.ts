@@ -107,10 +107,15 @@ export function runHarmlessScenarios(): void {
     );
   }
 
-  runScenarioIn('harmless: the ratio of a LimitRange refuses no master for its lastscrape', async (namespace) => {
+  runScenarioIn('harmless: the ratio of a LimitRange refuses no pod for its lastscrape', async (namespace) => {
     requirePolicies();
     await namespace.apply(limit({ maxLimitRequestRatio: { cpu: 4 } }));
-    await until('all are accepted', END_MS, () => Promise.all(INJECTED.map((name) => namespace.tryPod(readPod(name)))));
+    // As a chart adds it whose values have no limits.
+    const env = [{ name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }];
+    const resources = { requests: { cpu: '10m', memory: '64Mi' } };
+    const unlimited = { name: 'lastscrape', image: 'none', env, resources };
+    const pods = [...INJECTED.map(readPod), { metadata: { name: 'unlimited' }, spec: { containers: [unlimited] } }];
+    await until('all are accepted', END_MS, () => Promise.all(pods.map((pod) => namespace.tryPod(pod))));
   });
 
   const max = { cpu: '200m', memory: '128Mi' };
