@@ -118,6 +118,16 @@ export function runHarmlessScenarios(): void {
     await until('all are accepted', END_MS, () => Promise.all(pods.map((pod) => namespace.tryPod(pod))));
   });
 
+  runScenarioIn('harmless: a proxy behind lastscrape in the place of an exporter goes first', async (namespace) => {
+    requirePolicies();
+    const { metadata, spec } = (await namespace.tryPod(readPod('otel'))).pod;
+    const { name = '', labels, annotations } = metadata;
+    const initContainers = [...(spec.initContainers ?? []), { name: 'proxy', image: 'none', restartPolicy: 'Always' }];
+    const again = { metadata: { name, labels, annotations }, spec: { ...spec, initContainers } };
+    const [first] = (await namespace.tryPod(again)).pod.spec.initContainers ?? [];
+    assert.equal(first?.name, 'proxy');
+  });
+
   const max = { cpu: '200m', memory: '128Mi' };
   for (const [qosClass, resources, limits] of [
     ['Guaranteed', { limits: max }, {}],
