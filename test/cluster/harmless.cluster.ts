@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { WRONG } from '../config/wrong-values.ts';
-import { INJECTED, readPod } from '../deploy/injected.ts';
+import { INJECTED, readGolden, readPod } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
 import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
@@ -111,21 +111,20 @@ export function runHarmlessScenarios(): void {
     requirePolicies();
     await namespace.apply(limit({ maxLimitRequestRatio: { cpu: 4 } }));
     // As a chart adds it whose values have no limits.
-    const env = [{ name: 'LASTSCRAPE_EXIT_ZERO', value: 'true' }];
     const resources = { requests: { cpu: '10m', memory: '64Mi' } };
-    const unlimited = { name: 'lastscrape', image: 'none', env, resources };
+    const unlimited = { name: 'lastscrape', image: 'none', env: [{ name: 'LASTSCRAPE_EXIT_ZERO' }], resources };
     const pods = [...INJECTED.map(readPod), { metadata: { name: 'unlimited' }, spec: { containers: [unlimited] } }];
     await until('all are accepted', END_MS, () => Promise.all(pods.map((pod) => namespace.tryPod(pod))));
   });
 
   runScenarioIn('harmless: a proxy behind lastscrape in the place of an exporter goes first', async (namespace) => {
     requirePolicies();
-    const { metadata, spec } = (await namespace.tryPod(readPod('otel'))).pod;
-    const { name = '', labels, annotations } = metadata;
-    const initContainers = [...(spec.initContainers ?? []), { name: 'proxy', image: 'none', restartPolicy: 'Always' }];
-    const again = { metadata: { name, labels, annotations }, spec: { ...spec, initContainers } };
-    const [first] = (await namespace.tryPod(again)).pod.spec.initContainers ?? [];
-    assert.equal(first?.name, 'proxy');
+    const golden = readGolden('otel');
+    const metadata = { ...golden.metadata, name: 'pod' };
+    const proxy = { name: 'proxy', image: 'none', restartPolicy: 'Always' };
+    const spec = { ...golden.spec, initContainers: [...(golden.spec.initContainers ?? []), proxy] };
+    const { pod } = await namespace.tryPod({ metadata, spec });
+    assert.equal(pod.spec.initContainers?.[0]?.name, 'proxy');
   });
 
   const max = { cpu: '200m', memory: '128Mi' };
@@ -152,10 +151,7 @@ export function runHarmlessScenarios(): void {
 }
 
 /** What the kernel takes into no variable: the container would not start, nor would main. */
-const UNHOLDABLE: readonly (readonly [what: string, value: string])[] = [
-  ['a NUL', 'a\0b'],
-  ['140 KB', 'x'.repeat(140_000)],
-];
+const UNHOLDABLE = Object.entries({ 'a NUL': 'a\0b', '140 KB': 'x'.repeat(140_000) });
 
 const shell = (script: string, more = {}) => ({ image: IMAGES.busybox, args: ['-c', script], env: [], ...more });
 
@@ -166,15 +162,21 @@ const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string
   ...UNHOLDABLE.map(
     ([what, value]) => [`${what} in an annotation`, false, { 'lastscrape.dev/ttl': value }, {}, {}] as const,
   ),
+  // Mounted over lastscrape itself, and where nothing more can be mounted.
+  ...['/lastscrape', '/var/run'].map((mountPath) => {
+    const own = { 'lastscrape.dev/metrics-url': `file://${mountPath}/job.prom` };
+    const main = { volumeMounts: [{ name: 'work', mountPath }] };
+    return [`a textfile in ${mountPath}`, false, own, main, { volumes: [{ name: 'work', emptyDir: {} }] }] as const;
+  }),
   // Its start takes longer than main's whole life.
   ['a main that ends at once', true, { 'lastscrape.dev/ttl': '90s' }, shell('true'), {}],
   [
     'an init container that pushes, and a native sidecar behind it that takes its time to end',
     true,
-    { 'lastscrape.dev/pushgateway': 'gateway:9091' },
+    { 'lastscrape.dev/metrics-url': 'pushgateway://127.0.0.1:9091' },
     {},
     init(
-      { name: 'load', ...shell('wget -O - --post-data "a 1\n" http://gateway:9091/metrics/job/a') },
+      { name: 'load', ...shell('wget -O - --post-data "a 1\n" http://127.0.0.1:9091/metrics/job/a') },
       { name: 'shipper', ...shell('trap "sleep 15; exit 0" TERM; sleep 99 & wait', { restartPolicy: 'Always' }) },
     ),
   ],

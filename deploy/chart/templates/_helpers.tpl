@@ -281,13 +281,18 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     variables.containers.filter(c, !{{ include "lastscrape.hasImage" . }}
     && (c.name == 'lastscrape' ? !c.?env.orValue(dyn([])).exists(e, e.name.startsWith('LASTSCRAPE_'))
     : c.?args.orValue(dyn([])).size() == 0 && {{ include "lastscrape.hasVariable" . }}))
-# Names of a Pushgateway, NAME:PORT, all with one port: with these lastscrape takes its place in this pod. 0: none, -1: wrong.
+# Names of a Pushgateway, NAME:PORT, all with one port: with these lastscrape takes its place in this pod.
 - name: pushNames
   expression: >-
     variables.annotations[?'lastscrape.dev/pushgateway'].orValue('').split(',').map(each, each.trim()).filter(each, each != '')
+- name: ownUrl
+  expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
+# The port at which lastscrape takes pushes, by whichever annotation. 0: it takes none, -1: wrong.
 - name: pushPort
   expression: >-
-    variables.pushNames.size() == 0 ? 0
+    variables.pushNames.size() == 0
+    ? (variables.ownUrl.matches('(?i)^pushgateway://(localhost|127[.][.0-9]+|[[]::1[]]):[1-9][0-9]{0,4}/?$')
+    ? int(variables.ownUrl.substring(variables.ownUrl.lastIndexOf(':') + 1).replace('/', '')) : 0)
     : !variables.pushNames.all(each, each.size() < 250
     && each.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z]([-a-z0-9]*[a-z0-9])?:[1-9][0-9]{0,4}$')
     && each.split(':')[1] == variables.pushNames[0].split(':')[1]) ? -1
@@ -309,9 +314,8 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: >-
     (variables.template.spec.containers + variables.native).map(c, c.?ports.orValue(dyn([])).filter(p,
     p.?name.orValue('') in ['metrics', 'http-metrics'] && p.?protocol.orValue('TCP') == 'TCP')).filter(each, each.size() > 0)
-- name: ownUrl
-  expression: variables.annotations[?'lastscrape.dev/metrics-url'].orValue('').trim()
-# A textfile's path, and in each container the mounts in which it is: lastscrape needs one of them.
+# A textfile's path, and in each container the mounts in which it is: lastscrape needs one of them. Not one that would hide what it
+# has there itself, or in which nothing can be mounted: it would not start, nor would main.
 - name: filePath
   expression: >-
     variables.pushPort == 0 && variables.ownUrl.matches('(?i)^file://(localhost)?/[^/]')
@@ -319,6 +323,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
 - name: fileMounts
   expression: >-
     variables.containers.map(c, c.?volumeMounts.orValue(dyn([])).filter(m, !has(m.subPathExpr)
+    && !m.mountPath.matches('^/(dev|etc|lib|lib64|usr(/lib(64)?)?|lastscrape(/.*)?|var(/run(/(secrets|lastscrape)(/.*)?)?)?)?/*$')
     && variables.filePath.startsWith(m.mountPath.endsWith('/') ? m.mountPath : m.mountPath + '/'))).filter(each, each.size() > 0)
 - name: portText
   expression: variables.annotations[?'prometheus.io/port'].orValue('')
@@ -375,11 +380,12 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
     + " the container's port metrics or http-metrics, or set lastscrape.dev/metrics-url, or lastscrape.dev/pushgateway where"
     + ' the program pushes'
     : variables.filePath != '' && variables.fileMounts.size() == 0
-    ? 'lastscrape.dev/metrics-url is a file, and no container mounts a volume where that is (without subPathExpr)'
+    ? 'lastscrape.dev/metrics-url is a file, and no container mounts a volume where that is (without subPathExpr, and'
+    + ' not at /lastscrape, /usr or /var/run, where lastscrape has files of its own)'
     : variables.front == 0 ? 'lastscrape.dev/front must be the number of a port, 1 to 65535'
     : variables.port == string(variables.front) || variables.ports.exists(each, variables.front in each)
     ? 'port ' + string(variables.front) + ' is in use in this pod; set lastscrape.dev/front to the number of a free one'
-    : variables.pushPort == 0
+    : variables.pushNames.size() == 0
     && variables.ownUrl.matches('^[a-z+]+://(localhost|127[.]0[.]0[.]1|[[]::1[]]):' + string(variables.front) + '([/?#]|$)')
     ? "lastscrape.dev/metrics-url is lastscrape's own port, " + string(variables.front) + "; it must be the program's"
     : variables.pushPort == -1 || variables.pushPort == variables.front || variables.ports.exists(each, variables.pushPort in each)
