@@ -148,6 +148,8 @@ function openSnapshotCalls(source: KeptSource, reads: Reads<KeptAnswer>, listLiv
         if (accepts.length === 0 || (Number.isFinite(calledAtMs) && !all.some((accept) => asked.has(accept)))) {
           keptCount++;
           source.addCall(listLiving(), calledAtMs);
+          // Main ends now, and its server may wait for it.
+          await source.rest?.();
           return { kind: 'kept' };
         }
         const ends = await Promise.all(

@@ -63,8 +63,7 @@ def ask():
 
         until = monotonic() + LEFT_SECONDS
         LEFT_SECONDS = 0
-        changes = []
-        revived = {}
+        changes, revived = [], {}
         threading = sys.modules.get("threading")
         # That of gevent starts none.
         if sys.version_info[:2] == (3, 12) and type(getattr(threading, "_start_new_thread", None)) is type(len):

@@ -111,6 +111,9 @@ test('onEvent() calls once there is an event, at once where there is one already
   await scrape(front.port);
   await takeScrape(world);
   assert.deepEqual([calls, front.takeEvent()], [1, null]);
+  await scrape(front.port, { method: 'POST', path: '/-/snapshot' });
+  await scrape(front.port);
+  assert.equal(world.source.connectionsCount(), 2, 'main may wait for that of the call while its server closes');
 });
 
 test('close() ends scrapes, polls and snapshot calls that wait, and leaves no timer', async (t) => {

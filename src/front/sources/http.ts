@@ -84,9 +84,11 @@ export function openHttpSource(
     known.set(accept, { page, reading });
   }
 
+  const closeIdle = async () => idle.pop()?.close();
   return {
     path: url.pathname === '/metrics' ? null : url.pathname,
-    close: async () => idle.pop()?.close(),
+    close: closeIdle,
+    rest: closeIdle,
     takesAccept: true,
     read(signal, accept = TEXT_ACCEPT) {
       const begun = Promise.withResolvers<Beginning>();

@@ -32,6 +32,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly close: () => Promise<void>;
   /** Main is about to end: the next read must show the newest numbers. Absent: every read does. */
   readonly expectEnd?: () => void;
+  /** Closes connections that no read uses. Absent: it keeps none. */
+  readonly rest?: () => Promise<void>;
   /** Absent: it takes no pushes. */
   readonly pushes?: () => PushCounts;
   /** Where the front serves it besides /metrics; null: nowhere. */
