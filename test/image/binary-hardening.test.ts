@@ -4,15 +4,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
-import { listen } from '../support/listen.ts';
+import { findFreePort } from '../support/listen.ts';
+import { openPeer } from '../support/peer.ts';
 import { gateMissing } from '../support/programs.ts';
 import { until } from '../support/until.ts';
-import { openPod, openPort, type Pod, scrapeToTheEnd } from '../support/watcher.ts';
+import { openPod, type Pod, scrapeToTheEnd } from '../support/watcher.ts';
 import { DIST, gateDist } from './dist.ts';
 
 const FILE = 'test/image/binary-hardening.test.ts';
@@ -112,13 +112,12 @@ describe('the binary among variables that are meant for others', { skip }, () =>
 
   test('neither NODE_OPTIONS=--inspect nor SIGUSR1 opens a debugger', async () => {
     const folder = openFolder();
-    const free = await openPort();
-    const { port } = free;
-    await new Promise((closed) => free.close(closed));
+    const port = await findFreePort();
     await using pod = await openPod();
     await using watcher = startBinary(pod, folder, { env: { NODE_OPTIONS: `--inspect=127.0.0.1:${port}` } });
     await watcher.waitForLine(/"msg":"main is running"/, END_MS);
-    assert.equal(await probe(port), 'ECONNREFUSED');
+    const asked = fetch(`http://127.0.0.1:${port}/json`);
+    await assert.rejects(asked, ({ cause }: { cause: NodeJS.ErrnoException }) => cause.code === 'ECONNREFUSED');
     watcher.signal('SIGUSR1');
     pod.locust.kill();
     await scrapeUntilEnd(pod, watcher);
@@ -126,22 +125,11 @@ describe('the binary among variables that are meant for others', { skip }, () =>
   });
 
   test('a proxy is never asked', async () => {
-    const folder = openFolder();
-    let askedCount = 0;
-    const proxy = createServer((socket) => {
-      askedCount += 1;
-      socket.destroy();
-    });
-    await listen(proxy);
-    const url = `http://127.0.0.1:${(proxy.address() as { port: number }).port}`;
+    await using proxy = await openPeer((socket) => socket.destroy());
     const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
-    const env = { ...Object.fromEntries(names.map((name) => [name, url])), NODE_USE_ENV_PROXY: '1' };
-    try {
-      const { stderr } = await runJob({ env }, folder);
-      assert.deepEqual([askedCount, stderr], [0, '']);
-    } finally {
-      proxy.close();
-    }
+    const env = { ...Object.fromEntries(names.map((name) => [name, proxy.url.origin])), NODE_USE_ENV_PROXY: '1' };
+    const { stderr } = await runJob({ env }, openFolder());
+    assert.deepEqual([proxy.connectionsCount(), stderr], [0, '']);
   });
 
   // Node writes it to stderr; the log on stdout stays one JSON object a line.
@@ -223,15 +211,5 @@ async function untilRunning(folder: string, watcher: Child): Promise<void> {
   await until('main running', END_MS, async () => {
     if (watcher.exit !== undefined) throw new Error(`it ended; ${watcher.tail()}`);
     return existsSync(path) && readMessage(folder).summary === 'Unfinished: running' ? true : undefined;
-  });
-}
-
-function probe(port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve('open');
-    });
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
   });
 }

@@ -43,14 +43,12 @@ for (const { name, skip: why, runner, file } of COMMANDS) {
       assert.equal(say(['--version']), `lastscrape ${version} (commit ${commit}, Node ${node})\n`);
     });
 
-    test('--help is what the sources say', () => {
-      assert.equal(say(['--help']), run([process.execPath, join(ROOT, 'bin/lastscrape.ts'), '--help']));
-    });
-
-    test('--check is what the sources say', () => {
-      const env = { LASTSCRAPE_DONE_WHEN: 'port:5432', LASTSCRAPE_TTL: '2m' };
-      assert.equal(say(['--check'], env), run([process.execPath, join(ROOT, 'bin/lastscrape.ts'), '--check'], env));
-    });
+    for (const option of ['--help', '--check']) {
+      test(`${option} is what the sources say`, () => {
+        const env = { LASTSCRAPE_DONE_WHEN: 'port:5432', LASTSCRAPE_TTL: '2m' };
+        assert.equal(say([option], env), run([process.execPath, join(ROOT, 'bin/lastscrape.ts'), option], env));
+      });
+    }
 
     test('has what V8 compiled of the bundle, and V8 takes it', () => {
       const program = `const read = (name) => fs.readFileSync('${DIST}/bundle.' + name);

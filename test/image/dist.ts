@@ -2,10 +2,10 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { type Entry, readTar } from '../../image/tar.ts';
-import { gateMissing } from '../support/programs.ts';
+import { findOnPath, gateMissing } from '../support/programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 export const DIST = join(ROOT, 'dist');
@@ -43,17 +43,14 @@ export type Descriptor = {
 
 /** Why the tests of a file are skipped; `false`: dist/ is there. @throws with CI=true when it is not */
 export function gateDist(file: string): string | false {
-  return gate(file, existsSync(join(DIST, 'SHA256SUMS')), 'there is no dist/; run "npm run build"');
+  const isThere = existsSync(join(DIST, 'SHA256SUMS'));
+  return gateMissing(file, isThere ? [] : ['there is no dist/; run "npm run build"']);
 }
 
 /** The same for a program of Debian's. */
 export function gateProgram(file: string, program: string, debianPackage: string): string | false {
-  const isThere = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)));
-  return gate(file, isThere, `there is no ${program}; run "apt-get install ${debianPackage}"`);
-}
-
-function gate(file: string, isThere: boolean, reason: string): string | false {
-  return gateMissing(file, isThere ? [] : [reason]);
+  const isThere = findOnPath(program) !== undefined;
+  return gateMissing(file, isThere ? [] : [`there is no ${program}; run "apt-get install ${debianPackage}"`]);
 }
 
 export function readDist(path: string): Buffer {

@@ -17,7 +17,7 @@ import { type Child, startChild } from '../support/child.ts';
 import { makeFolder } from '../support/folder.ts';
 import { baseEnv } from '../support/network.ts';
 import { findOnPath, gateFull, gateMissing } from '../support/programs.ts';
-import { DIST, gateDist, ROOT, readDist, readIndex } from './dist.ts';
+import { DIST, gateDist, ROOT, readDist, readDistJson, readIndex } from './dist.ts';
 
 const FILE = 'test/image/release.test.ts';
 const HOW_TO_INSTALL = {
@@ -47,6 +47,9 @@ const REGISTRY_START_MS = 30_000;
 const RELEASE_MS = 300_000;
 /** The password of every account and key here is "test"; this is bcrypt's of it, as htpasswd writes it. */
 const ACCOUNTS = 'releaser:$2a$04$x3mX6b/xFit17SKcPxKtyuyNQS1.LrTSL2QqG5R3U/6qiYBxGcAIa\n';
+
+const [{ digest: INDEX } = { digest: '' }] =
+  skip === false ? readDistJson<{ manifests: readonly { digest: string }[] }>('image/index.json').manifests : [];
 
 describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
   const stack = new AsyncDisposableStack();
@@ -107,11 +110,19 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
     return start('cosign', ['verify', '--key', key, '--insecure-ignore-tlog=true', image]);
   }
 
+  /** What is attested of the index, by the release's own key. */
+  async function readAttestation(type: string) {
+    const how = ['--key', 'own.pub', '--insecure-ignore-tlog=true', '--type', type];
+    const { payload } = JSON.parse(await run('cosign', ['verify-attestation', ...how, `${registry}@${INDEX}`]));
+    const attestation = JSON.parse(Buffer.from(payload, 'base64').toString('utf8'));
+    assert.equal(`sha256:${attestation.subject[0].digest.sha256}`, INDEX);
+    return attestation;
+  }
+
   test('pushes both architectures under one index, which are pulled back as they were', async () => {
     const { status, stdout, stderr } = await release(registry);
     assert.equal(status, 0, stderr);
-    const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
-    assert.match(stdout, new RegExp(`^Pushed, signed and verified: ${registry}@${digest}$`, 'm'));
+    assert.match(stdout, new RegExp(`^Pushed, signed and verified: ${registry}@${INDEX}$`, 'm'));
     assert.match(stdout, /^Login Succeeded!$/m);
 
     const back = [
@@ -131,8 +142,7 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
   });
 
   test('signs the index and each image, for its own key only', async () => {
-    const [{ digest: index }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
-    for (const digest of [index, ...readIndex().manifests.map((manifest) => manifest.digest)]) {
+    for (const digest of [INDEX, ...readIndex().manifests.map((manifest) => manifest.digest)]) {
       const { status, stderr } = await verify('own.pub', `${registry}@${digest}`);
       assert.equal(status, 0, stderr);
       assert.notEqual((await verify('other.pub', `${registry}@${digest}`)).status, 0);
@@ -157,21 +167,13 @@ describe('npm run release', { skip, timeout: RELEASE_MS }, () => {
   });
 
   test('attests the bill of materials', async () => {
-    const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
-    const how = ['--key', 'own.pub', '--insecure-ignore-tlog=true', '--type', 'cyclonedx'];
-    const { payload } = JSON.parse(await run('cosign', ['verify-attestation', ...how, `${registry}@${digest}`]));
-    const { subject, predicate } = JSON.parse(Buffer.from(payload, 'base64').toString('utf8'));
-    assert.equal(`sha256:${subject[0].digest.sha256}`, digest);
+    const { predicate } = await readAttestation('cyclonedx');
     assert.deepEqual(predicate, JSON.parse(readDist('sbom.cdx.json').toString('utf8')));
   });
 
   test('attests where the image comes from: the commit, the pins of Node and Debian, the machine', async () => {
-    const [{ digest }] = JSON.parse(readDist('image/index.json').toString('utf8')).manifests;
-    const how = ['--key', 'own.pub', '--insecure-ignore-tlog=true', '--type', 'slsaprovenance1'];
-    const { payload } = JSON.parse(await run('cosign', ['verify-attestation', ...how, `${registry}@${digest}`]));
-    const { subject, predicateType, predicate } = JSON.parse(Buffer.from(payload, 'base64').toString('utf8'));
+    const { predicateType, predicate } = await readAttestation('slsaprovenance1');
     assert.equal(predicateType, 'https://slsa.dev/provenance/v1');
-    assert.equal(`sha256:${subject[0].digest.sha256}`, digest);
     assert.deepEqual(predicate, JSON.parse(readFileSync(join(directory, 'files/provenance.json'), 'utf8')));
     const { buildDefinition, runDetails } = predicate;
     const [source, ...pins] = buildDefinition.resolvedDependencies;

@@ -145,16 +145,17 @@ async function* inPieces(body: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < body.length; at += 4099) yield body.subarray(at, at + 4099);
 }
 
+type Point = readonly [atSeconds: number, value: string];
+
+async function query<Series>({ url }: Receiver, expression: string): Promise<readonly Series[]> {
+  const answer = await fetch(new URL(`/api/v1/query?query=${encodeURIComponent(expression)}`, url));
+  return ((await answer.json()) as { readonly data: { readonly result: readonly Series[] } }).data.result;
+}
+
 /** What an instant query shows of these series now. */
 export async function readSeriesValues(receiver: Receiver, selector: string): Promise<SeriesValues> {
-  const query = new URL('/api/v1/query', receiver.url);
-  query.searchParams.set('query', selector);
-  const answer = (await (await fetch(query)).json()) as {
-    readonly data: {
-      readonly result: readonly { readonly metric: Record<string, string>; readonly value: [number, string] }[];
-    };
-  };
-  return new Map(answer.data.result.map(({ metric, value }) => [formatSeries(metric), readValue(value[1])]));
+  const result = await query<{ readonly metric: Record<string, string>; readonly value: Point }>(receiver, selector);
+  return new Map(result.map(({ metric, value }) => [formatSeries(metric), readValue(value[1])]));
 }
 
 /** A name for a series that does not depend on the order of its labels, nor on labels without a value. */
@@ -205,13 +206,9 @@ export async function readSamples(
   receiver: Receiver,
   selector: string,
 ): Promise<readonly { readonly atMs: number; readonly value: number }[]> {
-  const query = new URL('/api/v1/query', receiver.url);
-  query.searchParams.set('query', `${selector}[1h]`);
-  const answer = (await (await fetch(query)).json()) as {
-    readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] };
-  };
-  if (answer.data.result.length > 1) throw new Error(`Cannot read ${selector}: it is more than one series`);
-  const [series] = answer.data.result;
+  const result = await query<{ readonly values: readonly Point[] }>(receiver, `${selector}[1h]`);
+  if (result.length > 1) throw new Error(`Cannot read ${selector}: it is more than one series`);
+  const [series] = result;
   return (series?.values ?? []).map(([atSeconds, value]) => ({
     atMs: Math.round(atSeconds * 1000),
     value: readValue(value),

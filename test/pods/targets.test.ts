@@ -10,6 +10,7 @@ import { makeFolder } from '../support/folder.ts';
 import { findFreePort } from '../support/listen.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { findPrograms } from '../support/programs.ts';
+import { assertRuns } from '../support/proof.ts';
 import { until } from '../support/until.ts';
 import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
 
@@ -101,10 +102,6 @@ function waitForPort(network: Network, port: number): Promise<true> {
   return until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
 }
 
-function assertRuns(child: Child): void {
-  assert.equal(child.exit, undefined, `${child.name} must still run; ${child.tail()}`);
-}
-
 /** The entry at its default ports, or at the ports of the host; `wrongPort` for the one that is asked. */
 function writeEntry({ entry }: TargetProgram, { network, place }: Fixture, wrongPort?: number): string {
   const port = wrongPort ?? place.quitPort;
@@ -165,9 +162,8 @@ for (const program of TARGET_PROGRAMS) {
 }
 
 describe('other answers of real programs', { concurrency: 3, skip }, () => {
-  const cloudSql = TARGET_PROGRAMS.find(({ entry }) => entry === 'cloud-sql-proxy');
+  const cloudSql = findRow('cloud-sql-proxy');
   it('the Cloud SQL proxy with --debug only: the admin port is open and has no quit endpoint', async () => {
-    if (cloudSql === undefined) throw new Error('Bug: there is no row for the Cloud SQL proxy');
     await withFixture(cloudSql, async (fixture) => {
       const debug: TargetProgram = { ...cloudSql, args: (place) => ['--debug', ...cloudSql.args(place, false)] };
       const target = await fixture.start(debug, true);
@@ -186,9 +182,8 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
     ['POST http://localhost:PORT/stop', 'GET http://localhost:PORT/stop', /^it answered 405/],
   ] as const;
   for (const [entry, wrong, expected] of wrongMethods) {
-    const program = TARGET_PROGRAMS.find((each) => each.entry === entry);
-    it(`${program?.name} does not end by another method: ${wrong}`, async () => {
-      if (program === undefined) throw new Error(`Bug: there is no row for ${entry}`);
+    const program = findRow(entry);
+    it(`${program.name} does not end by another method: ${wrong}`, async () => {
       await withFixture(program, async (fixture) => {
         const target = await fixture.start(program, true);
         const { code, result, hint } = await fixture.quit(wrong.replace('PORT', String(fixture.place.quitPort)), '1s');
@@ -200,7 +195,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
   }
 
   it('an unlisted mesh proxy still answers at the end: one line names what to add, and it lives on', async () => {
-    const [envoy, pushgateway] = pair('envoy', 'pushgateway');
+    const [envoy, pushgateway] = [findRow('envoy'), findRow('pushgateway')];
     await withFixture(pushgateway, async (fixture) => {
       // The port on which the Envoy of an Istio sidecar shows its health.
       const place = { ...fixture.place, servicePort: 15021 };
@@ -223,9 +218,6 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
   });
 });
 
-/** Two rows by their entries. */
-function pair(one: string, other: string): readonly [TargetProgram, TargetProgram] {
-  const [first, second] = [one, other].map((entry) => TARGET_PROGRAMS.find((each) => each.entry === entry));
-  if (first === undefined || second === undefined) throw new Error(`Bug: no row for ${one} or ${other}`);
-  return [first, second];
+function findRow(entry: string): TargetProgram {
+  return TARGET_PROGRAMS.find((each) => each.entry === entry) ?? assert.fail(`there is no row for ${entry}`);
 }

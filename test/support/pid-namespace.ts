@@ -110,7 +110,8 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
       return startWatcher({ PATH: process.env['PATH'] ?? '', ...env }, args, command);
     },
     async [Symbol.asyncDispose]() {
-      kill(anchor);
+      // unshare takes PID 1 with it, and PID 1 the whole namespace.
+      anchor.kill('SIGKILL');
       await gone;
     },
   };
@@ -118,11 +119,6 @@ export async function openPidNamespace({ isHiding = false } = {}): Promise<PidNa
 
 function setUid(uid: number): readonly string[] {
   return ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
-}
-
-/** unshare takes PID 1 with it, and PID 1 the whole namespace. */
-function kill(anchor: ChildProcess): void {
-  anchor.kill('SIGKILL');
 }
 
 /** Signals the program that `child` starts by way of others, each with one child. */

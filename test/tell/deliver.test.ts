@@ -34,18 +34,18 @@ function destination(url: string, more: Partial<Destination> = {}): Destination 
 
 const answered = (status: number, text: string) => ({ kind: 'answered', status, text, retryAfterMs: 0 }) as const;
 
+const REQUEST: Omit<DeliveryRequest, 'path'> = {
+  method: 'POST',
+  headers: { 'content-type': 'text/plain' },
+  body: Buffer.from('numbers'),
+  timeoutMs: LIMIT_MS,
+  signal: NEVER,
+};
+
 async function send(to: Destination, more: Partial<DeliveryRequest> = {}) {
   const delivery = openDelivery(to);
   try {
-    return await delivery.send({
-      method: 'POST',
-      path: to.url.pathname + to.url.search,
-      headers: { 'content-type': 'text/plain' },
-      body: Buffer.from('numbers'),
-      timeoutMs: LIMIT_MS,
-      signal: NEVER,
-      ...more,
-    });
+    return await delivery.send({ ...REQUEST, path: to.url.pathname + to.url.search, ...more });
   } finally {
     await delivery.close();
   }
@@ -94,17 +94,9 @@ test('send() reads the headers file again each time', async () => {
   const headersFile = file('renewed', 'X-Token: first\n');
   const to = destination(`http://127.0.0.1:${server.port}/`, { headersFile });
   const delivery = openDelivery(to);
-  const request = {
-    method: 'POST',
-    path: '/',
-    headers: {},
-    body: Buffer.of(),
-    timeoutMs: LIMIT_MS,
-    signal: NEVER,
-  } as const;
-  await delivery.send(request);
+  await delivery.send({ ...REQUEST, path: '/' });
   writeFileSync(headersFile, 'X-Token: second\n');
-  await delivery.send(request);
+  await delivery.send({ ...REQUEST, path: '/' });
   await delivery.close();
   const tokens = server.seen.map(({ headers }) => headers['x-token']);
   assert.deepEqual(tokens, ['first', 'second']);
