@@ -57,8 +57,12 @@ function readEnvironment(env: Environment, kinds: Kinds, program: OwnProcess) {
     problems.push(problem);
   }
 
-  const known = VARIABLES.map(({ name }) => name);
-  for (const { name, meant } of findUnknownNames(env, known)) {
+  const known: readonly string[] = VARIABLES.map(({ name }) => name);
+  const unknown = Object.keys(env).filter((name) => !known.includes(name) && !IGNORED.test(name));
+  for (const name of unknown.sort()) {
+    const meant = suggestVariables(cut(name, SHOWN_MAX_LENGTH), known);
+    // Not meant for lastscrape.
+    if (meant === null) continue;
     const advice = meant.length === 0 ? 'see lastscrape --help' : `did you mean ${joinNames(meant, 'or')}?`;
     addProblem(name, `Cannot use ${cut(name, SHOWN_MAX_LENGTH)}: unknown variable; ${advice}`);
   }
@@ -180,20 +184,6 @@ export function findSignalEntry(env: Environment, unreadable: readonly string[],
 
 function readText(env: Environment, { name, default: usual }: Pick<Variable, 'name' | 'default'>): string {
   return readVariable(env, name) || usual;
-}
-
-/** Names meant for lastscrape that are not its variables, each with the variables it may stand for. */
-function findUnknownNames(
-  env: Environment,
-  known: readonly string[],
-): readonly { readonly name: string; readonly meant: readonly string[] }[] {
-  return Object.keys(env)
-    .filter((name) => !known.includes(name) && !IGNORED.test(name))
-    .sort()
-    .flatMap((name) => {
-      const meant = suggestVariables(cut(name, SHOWN_MAX_LENGTH), known);
-      return meant === null ? [] : [{ name, meant }];
-    });
 }
 
 /** Whether a push or a webhook is configured. */

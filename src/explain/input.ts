@@ -10,9 +10,6 @@ export const INPUT_MAX_BYTES = 8 * 1024 * 1024;
 /** What to type. */
 export const USAGE = 'kubectl get pod NAME --output=json | lastscrape explain';
 
-/** What to type to get an answer for --targets. */
-export const TARGETS_USAGE = 'curl --silent PROMETHEUS:9090/api/v1/targets > FILE';
-
 /** Splits two documents: kubectl's ends with a brace in the first column, jq's with its line. */
 export function splitInput(text: string): readonly [string, string] {
   const end = /^[}\]][ \t\r]*$/m.exec(text) ?? /$/m.exec(text);

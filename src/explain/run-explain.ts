@@ -8,7 +8,7 @@ import { EXIT } from '../decide/quit/exit-codes.ts';
 import type { Host } from '../run/host.ts';
 import { explainObject } from './explain.ts';
 import { formatExplained, formatJson } from './format.ts';
-import { INPUT_MAX_BYTES, readInput, splitInput, TARGETS_USAGE, USAGE } from './input.ts';
+import { INPUT_MAX_BYTES, readInput, splitInput, USAGE } from './input.ts';
 import { readTargets } from './targets.ts';
 
 /**
@@ -35,7 +35,7 @@ export async function runExplain(host: Host, kinds: Kinds, isJson: boolean, targ
   if (targetsFile !== undefined && targets === null) {
     const is = answer === null ? 'longer than 8 MiB' : 'no such answer';
     host.stderr(
-      `Cannot read the targets in "${targetsFile}": it is ${is}; must be JSON of at most 8 MiB: "${TARGETS_USAGE}"\n`,
+      `Cannot read the targets in "${targetsFile}": it is ${is}; must be JSON of at most 8 MiB: "curl --silent PROMETHEUS:9090/api/v1/targets > FILE"\n`,
     );
     return EXIT.unreadable;
   }

@@ -25,7 +25,7 @@ export function openTrust(caFile: string | null): Trust {
   return {
     dial: dialTls(trust),
     async renew(limits) {
-      trust.authorities = [...listUsualAuthorities()];
+      trust.authorities = listUsualAuthorities();
       if (readCaFile === null) return null;
       const file = await readCaFile(limits);
       const parsed = 'why' in file ? file : parseAuthorities(file.text);
@@ -44,12 +44,9 @@ export function openTrust(caFile: string | null): Trust {
 /** The bundle of a Linux system has about 250 KB. */
 export const CA_FILE_MAX_BYTES = 1024 * 1024;
 
-let usual: readonly string[] | null = null;
-
 /** The authorities trusted without a file, as PEM: Mozilla's, built into Node, and the system's. */
-export function listUsualAuthorities(): readonly string[] {
-  usual ??= [...getCACertificates('bundled'), ...getCACertificates('system')];
-  return usual;
+export function listUsualAuthorities(): string[] {
+  return [...getCACertificates('bundled'), ...getCACertificates('system')];
 }
 
 /** The certificates of a PEM file, or why it cannot be used. */
