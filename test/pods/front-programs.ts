@@ -5,7 +5,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CLUSTER_PROMETHEUS_PATH, CLUSTER_PROMETHEUS_VERSION } from '../cluster/prometheus-path.ts';
-import { COMPLETE_MARKER, cachePath, findOnPath, findPrograms, gatePrograms } from '../support/programs.ts';
+import {
+  COMPLETE_MARKER,
+  cachePath,
+  findOnPath,
+  findPrograms,
+  gatePrograms,
+  listMissingForNetwork,
+} from '../support/programs.ts';
 
 /** prometheus_client of PyPI by requirements-client.txt, in a virtual environment of its own. */
 export const PYTHON_CLIENT = { name: 'prometheus_client 0.26.0', folder: 'prometheus-client-0.26.0' };
@@ -113,7 +120,8 @@ export function frontProgram(name: FrontProgram): string {
 
 /** What to install so that all of these run; empty where they are there. */
 export function listMissingFrontPrograms(needed: readonly FrontProgram[]): readonly string[] {
-  return needed.filter((name) => ROWS[name].find() === undefined).map((name) => ROWS[name].howToInstall);
+  const missing = needed.filter((name) => ROWS[name].find() === undefined).map((name) => ROWS[name].howToInstall);
+  return needed.some((name) => name.startsWith('prometheus')) ? [...missing, ...listMissingForNetwork()] : missing;
 }
 
 /** One phrase for each program, with its version. */

@@ -44,12 +44,10 @@ describe('the final number is with every scraper', { concurrency: CONCURRENCY, s
   it('two Prometheus at different intervals, from two addresses', { timeout: 600_000 }, () =>
     proveFinals(async (pod, ports) => {
       const address = '10.9.8.7';
-      const isNamespace = pod.network.kind === 'namespace';
-      if (isNamespace)
-        await pod.start('ip', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']).waitForExit(START_MS);
+      await pod.start('ip', ['ip', 'address', 'add', `${address}/32`, 'dev', 'lo']).waitForExit(START_MS);
       return [
         await openPrometheus(pod, ports, { name: 'fast', interval: '3s' }),
-        await openPrometheus(pod, ports, { name: 'slow', interval: '6s', ...(isNamespace ? { address } : {}) }),
+        await openPrometheus(pod, ports, { name: 'slow', interval: '6s', address }),
       ];
     }),
   );

@@ -2,7 +2,14 @@
 // (`node test/tools/install-programs.ts`).
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPLETE_MARKER, cachePath, findOnPath, gatePrograms, IN_MEMORY } from '../support/programs.ts';
+import {
+  COMPLETE_MARKER,
+  cachePath,
+  findOnPath,
+  gatePrograms,
+  IN_MEMORY,
+  listMissingForNetwork,
+} from '../support/programs.ts';
 
 /** Where a program runs: its ports and its folder. */
 export type Place = { readonly directory: string; readonly quitPort: number; readonly servicePort: number };
@@ -152,7 +159,7 @@ export function gateTargets(file: string): string | false {
       ? `${name}: "apt-get install ${source.package}" on Debian`
       : `${name}: run "npm exec -- node test/tools/install-programs.ts" (needs ${source.kind === 'go' ? 'Go 1.26' : 'Python with venv'})`,
   );
-  return gatePrograms(file, missing, () => TARGET_PROGRAMS.map(({ name }) => name));
+  return gatePrograms(file, [...missing, ...listMissingForNetwork()], () => TARGET_PROGRAMS.map(({ name }) => name));
 }
 
 /** Without a cloud: an invalid token, and nothing is fetched before the first client. */

@@ -1,5 +1,5 @@
 // The presets against the real programs: enabled, switched off, at a wrong port.
-// In a network namespace every program has its preset's ports; on the host they are set.
+// In a network namespace every program has its preset's ports.
 
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
@@ -40,10 +40,7 @@ async function withFixture(program: TargetProgram, play: (fixture: Fixture) => P
   const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
-  const isHost = network.kind === 'host';
-  const quitPort = isHost ? await findFreePort() : program.ports.quit;
-  const isOnePort = program.ports.service === program.ports.quit;
-  const servicePort = isOnePort ? quitPort : isHost ? await findFreePort() : program.ports.service;
+  const { quit: quitPort, service: servicePort } = program.ports;
   const place = { directory: join(directory, 'target'), quitPort, servicePort };
   mkdirSync(place.directory);
   const children: Child[] = [];
@@ -58,7 +55,7 @@ async function withFixture(program: TargetProgram, play: (fixture: Fixture) => P
     return stack.use(child);
   };
   // As in a pod, it sees no process but its own, so that it has nothing but the quit endpoint.
-  const alone = isHost ? [] : ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+  const alone = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
   const startWatcher = (entry: string, quitTimeout = '30s') =>
     run('the watcher', [...alone, ...programs.watcher], {
       LASTSCRAPE_METRICS_URL: 'http://127.0.0.1:1/metrics',
@@ -93,20 +90,18 @@ async function ended(watcher: Child): Promise<Result> {
   const report = JSON.parse(watcher.lines.filter(({ stream }) => stream === 'stdout').at(-1)?.text ?? '{}');
   assert.equal(report.msg, 'report');
   const [target] = report.targets;
-  // On the host it sees processes, and says why it does not signal them.
-  const hint = (target.hint ?? '').replace(/; not forced: .*$/, '');
-  return { code, result: target.result, hint };
+  return { code, result: target.result, hint: target.hint ?? '' };
 }
 
 function waitForPort(network: Network, port: number): Promise<true> {
   return until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
 }
 
-/** The entry at its default ports, or at the ports of the host; `wrongPort` for the one that is asked. */
-function writeEntry({ entry }: TargetProgram, { network, place }: Fixture, wrongPort?: number): string {
+/** The entry at its default ports, or with `wrongPort` for the one that is asked. */
+function writeEntry({ entry }: TargetProgram, { place }: Fixture, wrongPort?: number): string {
   const port = wrongPort ?? place.quitPort;
   if (entry.includes('PORT')) return entry.replace('PORT', String(port));
-  return network.kind === 'namespace' && wrongPort === undefined ? entry : `${entry}:${port}:${place.servicePort}`;
+  return wrongPort === undefined ? entry : `${entry}:${port}:${place.servicePort}`;
 }
 
 for (const program of TARGET_PROGRAMS) {

@@ -31,7 +31,7 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
   const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
-  const { web, exporter, master, target } = network.ports;
+  const { web, target } = network.ports;
   const bin = join(directory, 'bin');
   mkdirSync(bin);
   const addProgram = (name: string, line: string) => {
@@ -55,13 +55,7 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
     'locust',
     `echo $$ >locust.pid; PYTHONDONTWRITEBYTECODE=1 exec ${quote(programs.locust ?? [])} "$@" ${quote(more)}`,
   );
-  const variables = [
-    `LOCUST_EXPORTER_URI=http://localhost:${web}`,
-    `LASTSCRAPE_FRONT=${exporter}`,
-    `LASTSCRAPE_DONE_WHEN=metric:locust_up,port:${master}`,
-  ];
-  const own = network.kind === 'host' ? variables : [];
-  addProgram('lastscrape', `exec env ${quote([...own, ...programs.watcher])} "$@"`);
+  addProgram('lastscrape', `exec env ${quote(programs.watcher)} "$@"`);
   const env = baseEnv(directory);
   const command = network.wrap(['sh', '-c', page]);
   const child = startChild({

@@ -1,11 +1,11 @@
 // The one process of a pod that is no real program: it serves what Locust's users load, and lets the test
-// look into the pod's network through sockets in a folder. `node inside.ts JSON` (an InsidePlan).
+// look into the pod's network through a socket in a folder. `node inside.ts JSON` (an InsidePlan).
 import { createServer, get, type ServerResponse } from 'node:http';
-import { connect, createServer as createSocketServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** `doors`: the ports that get a socket `PORT.sock` in `directory`, next to `control.sock`. */
-export type InsidePlan = { readonly directory: string; readonly targetPort: number; readonly doors: readonly number[] };
+/** `directory` gets `control.sock`. */
+export type InsidePlan = { readonly directory: string; readonly targetPort: number };
 
 const plan: InsidePlan = JSON.parse(process.argv[2] ?? '');
 const crowd = new Set<Socket>();
@@ -22,23 +22,12 @@ const control = createServer((request, response) => {
   void answer(url.pathname, port).then((text) => response.end(text));
 });
 
-const doors = plan.doors.map((port) => ({
-  path: join(plan.directory, `${port}.sock`),
-  server: createSocketServer((visitor) => {
-    const inner = connect(port, '127.0.0.1');
-    visitor.on('error', () => inner.destroy());
-    inner.on('error', () => visitor.destroy());
-    visitor.pipe(inner).pipe(visitor);
-  }),
-}));
-
 async function answer(path: string, port: number): Promise<string> {
   if (path === '/probe') return probe(port);
   if (path === '/crowd') return String(await crowdIn(port));
   return 'unknown';
 }
 
-// For the ports that have no door, since the test chose them when the network was there already.
 function pass(port: number, path: string, response: ServerResponse): void {
   const asked = get({ port, path, host: '127.0.0.1', agent: false }, (inner) => {
     response.writeHead(inner.statusCode ?? 502);
@@ -85,13 +74,5 @@ async function crowdIn(port: number): Promise<number> {
 
 target.keepAliveTimeout = 60_000;
 target.listen(plan.targetPort, '127.0.0.1', () => {
-  control.listen(join(plan.directory, 'control.sock'), () => {
-    let opening = doors.length;
-    for (const door of doors) {
-      door.server.listen(door.path, () => {
-        opening -= 1;
-        if (opening === 0) process.stdout.write('ready\n');
-      });
-    }
-  });
+  control.listen(join(plan.directory, 'control.sock'), () => process.stdout.write('ready\n'));
 });

@@ -20,7 +20,7 @@ export type MasterStart = {
 
 type WatcherStart = {
   readonly env?: Readonly<Record<string, string>>;
-  /** No variable at all, as in a pod, and no termination message to read. Not possible on the host. */
+  /** No variable at all, as in a pod, and no termination message to read. */
   readonly isBare?: boolean;
 };
 
@@ -78,7 +78,7 @@ function podIn(
     startExporter: () =>
       start('the exporter', exporterProgram.command, {
         LOCUST_EXPORTER_URI: `http://127.0.0.1:${ports.web}`,
-        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: listenAddress(network, ports.exporter),
+        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: `:${ports.exporter}`,
       }),
     // Without collectors its own numbers are all that is left, and they are what a test wants of it.
     startNodeExporter: () =>
@@ -86,7 +86,7 @@ function podIn(
         ...present(programs.nodeExporter),
         '--collector.disable-defaults',
         '--collector.loadavg',
-        `--web.listen-address=${listenAddress(network, ports.nodeExporter)}`,
+        `--web.listen-address=:${ports.nodeExporter}`,
       ]),
     async startPrometheus(scrapeInterval: string, targetPort = ports.exporter): Promise<Prometheus> {
       const command = present(programs.prometheus);
@@ -95,20 +95,15 @@ function podIn(
       return prometheus;
     },
     startWatcher({ env = {}, isBare = false }: WatcherStart = {}): Child {
-      if (network.kind === 'namespace' && isBare) return start('the watcher', programs.watcher, env);
-      return start('the watcher', programs.watcher, {
-        LASTSCRAPE_TERMINATION_LOG: terminationLog,
-        ...(network.kind === 'host' ? hostVariables(network) : {}),
-        ...env,
-      });
+      const message = isBare ? {} : { LASTSCRAPE_TERMINATION_LOG: terminationLog };
+      return start('the watcher', programs.watcher, { ...message, ...env });
     },
     /** The watcher in the exporter's place, with the exporter's variables only. */
     startInPlace: () =>
       start('the watcher', programs.watcher, {
         LASTSCRAPE_TERMINATION_LOG: terminationLog,
         LOCUST_EXPORTER_URI: `http://localhost:${ports.web}`,
-        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: listenAddress(network, ports.exporter),
-        ...(network.kind === 'host' ? { LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${ports.master}` } : {}),
+        LOCUST_EXPORTER_WEB_LISTEN_ADDRESS: `:${ports.exporter}`,
       }),
     startMaster: (options: MasterStart = {}) => startLocust('the master', masterArgs(network, options)),
     startWorker: (file = locustfile('steady')) =>
@@ -122,36 +117,15 @@ function podIn(
   };
 }
 
-// The shape of operator 1.x and 2.x, with users and run time of the recordings. A master listens on
-// --master-bind-port; --master-port means nothing to it. Neither is needed at the default ports.
-function masterArgs(
-  { kind, ports }: Network,
-  { locustfile: file, runTime, extraArgs }: MasterStart,
-): readonly string[] {
+// The shape of operator 1.x and 2.x, with users and run time of the recordings.
+function masterArgs({ ports }: Network, { locustfile: file, runTime, extraArgs }: MasterStart): readonly string[] {
   return [
     ...['--locustfile', file ?? locustfile('steady'), '--host', `http://127.0.0.1:${ports.target}`],
     ...['--run-time', runTime ?? '8s', '--users', '6', '--spawn-rate', '3'],
     ...['--master', `--master-port=${ports.master}`, '--expect-workers=1', '--autostart', '--autoquit', '5'],
     ...['--enable-rebalancing', '--only-summary'],
-    ...(kind === 'host'
-      ? [
-          ...['--master-bind-host=127.0.0.1', `--master-bind-port=${ports.master}`],
-          ...['--web-host=127.0.0.1', `--web-port=${ports.web}`],
-        ]
-      : []),
     ...(extraArgs ?? []),
   ];
-}
-
-function hostVariables({ ports }: Network): Readonly<Record<string, string>> {
-  return {
-    LASTSCRAPE_METRICS_URL: `http://127.0.0.1:${ports.exporter}/metrics`,
-    LASTSCRAPE_DONE_WHEN: `metric:locust_up,port:${ports.master}`,
-  };
-}
-
-function listenAddress({ kind }: Network, port: number): string {
-  return kind === 'namespace' ? `:${port}` : `127.0.0.1:${port}`;
 }
 
 function present(command: readonly string[] | undefined): readonly string[] {

@@ -1,7 +1,7 @@
 // Finds the real programs of the pods; installs nothing (tools/install-programs.ts and a package manager do).
 // LASTSCRAPE_TEST_LOCUST_VERSION: another Locust than the locked one. LASTSCRAPE_TEST_EXPORTER: a real locust_exporter,
 // else on the PATH. LASTSCRAPE_TEST_BINARY: a built watcher, else the sources. CI=true: nothing may be missing.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -107,7 +107,16 @@ export function findPrograms(): Programs {
 
 /** What to install so that the tests which need these programs run; empty when all are there. */
 export function listMissing(programs: Programs, needed: readonly Needed[]): readonly string[] {
-  return needed.filter((name) => programs[name] === undefined).map((name) => HOW_TO_INSTALL[name]);
+  const missing = needed.filter((name) => programs[name] === undefined).map((name) => HOW_TO_INSTALL[name]);
+  return needed.includes('prometheus') || needed.includes('locust')
+    ? [...missing, ...listMissingForNetwork()]
+    : missing;
+}
+
+/** What the network of a pod (network.ts) lacks on this machine. */
+export function listMissingForNetwork(): readonly string[] {
+  const { status } = spawnSync('setpriv', ['unshare', '--net', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' });
+  return status === 0 ? [] : ['namespaces of the network: run as root on Linux, with iproute2 and util-linux'];
 }
 
 /** Why the tests of a file are skipped; `false`: nothing is missing. @throws with CI=true otherwise */
