@@ -139,7 +139,7 @@ async function play(
 
 async function startAll(pod: Pod, way: Way, { autoquit, runSeconds, users = 'steady' }: Ending) {
   const { exposed, watcher } = way.start(pod);
-  await pod.waitForPort(pod.network.ports.exporter);
+  await pod.network.waitForPort(pod.network.ports.exporter);
   const prometheus = await pod.startPrometheus(`${SCRAPE_SECONDS}s`);
   // Prometheus's phase is a hash, equal in all pods; this randomises the run's.
   await delay(Math.random() * SCRAPE_SECONDS * 1000);

@@ -183,7 +183,7 @@ async function startPushgateway(pod: FrontPod, port: number): Promise<Child> {
     `--web.listen-address=127.0.0.1:${port}`,
     IN_MEMORY,
   ]);
-  await waitForPort(pod, port);
+  await pod.network.waitForPort(port);
   return child;
 }
 
@@ -208,9 +208,4 @@ export async function readResult(job: Child): Promise<{ readonly final: number; 
   const exit = await job.waitForExit(END_MS);
   if (exit.code !== 0) throw new Error(`Cannot use a job that failed; ${job.tail()}`);
   return JSON.parse(job.lines.findLast(({ stream }) => stream === 'stdout')?.text ?? '');
-}
-
-/** Waits until a program listens. */
-export async function waitForPort({ network }: FrontPod, port: number): Promise<void> {
-  await until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
 }

@@ -8,7 +8,6 @@ import type { Child } from '../support/child.ts';
 import { gateFull } from '../support/programs.ts';
 import type { Prometheus } from '../support/prometheus.ts';
 import { until } from '../support/until.ts';
-import { waitForPort } from './front-jobs.ts';
 import { type FrontPod, START_MS, terminateAfter, withFrontPod } from './front-pod.ts';
 import { frontProgram, gateFront } from './front-programs.ts';
 
@@ -206,7 +205,7 @@ describe('a real Prometheus holds the same of a program and of its front', { ski
         PROGRAMS.map(async (program) => {
           const port = await pod.network.newPort();
           const child = program.start(pod, port, await pod.network.newPort());
-          await waitForPort(pod, port);
+          await pod.network.waitForPort(port);
           const source = `http://127.0.0.1:${port}/metrics`;
           return {
             program,

@@ -26,7 +26,7 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
     'a run that ends by autoquit is stored whole, with percentiles, and the pod ends',
     async (pod) => {
       const watcher = pod.startInPlace();
-      await pod.waitForPort(pod.network.ports.exporter);
+      await pod.network.waitForPort(pod.network.ports.exporter);
       const prometheus = await pod.startPrometheus('5s');
       const master = pod.startMaster();
       pod.startWorker();
@@ -58,7 +58,7 @@ describe("in the place of Locust's exporter", { concurrency: 2, skip }, () => {
       return { up: value('locust_up'), users: value('locust_users'), total: Number(value(TOTAL_LINE)) };
     };
     const watcher = pod.startInPlace();
-    await pod.waitForPort(ports.exporter);
+    await pod.network.waitForPort(ports.exporter);
     const master = pod.startMaster();
     pod.startWorker();
     const before = await until('requests on the page', RUN_MS, async () => {

@@ -18,7 +18,7 @@ const anyOne = { ...programs, exporters: programs.exporters.slice(0, 1) };
 async function openNodeExporter(pod: Pod, wanted: number) {
   const { nodeExporter } = pod.network.ports;
   const exporter = pod.startNodeExporter();
-  await pod.waitForPort(nodeExporter);
+  await pod.network.waitForPort(nodeExporter);
   const donePath = join(pod.directory, 'done');
   const watcher = pod.startWatcher({
     env: {

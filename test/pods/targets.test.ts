@@ -11,14 +11,10 @@ import { findFreePort } from '../support/listen.ts';
 import { baseEnv, type Network, openNetwork } from '../support/network.ts';
 import { findPrograms } from '../support/programs.ts';
 import { assertRuns } from '../support/proof.ts';
-import { until } from '../support/until.ts';
 import { findTarget, gateTargets, type Place, TARGET_PROGRAMS, type TargetProgram } from './target-programs.ts';
 
 const programs = findPrograms();
 const skip = gateTargets('test/pods/targets.test.ts');
-
-/** 60 s: all of them listen within a second on an idle machine. */
-const START_MS = 60_000;
 
 /** QUIT_TIMEOUT, and as much again. */
 const END_MS = 60_000;
@@ -73,7 +69,7 @@ async function withFixture(program: TargetProgram, play: (fixture: Fixture) => P
       async start(target, isEnabled) {
         const child = run(target.name, [findTarget(target) ?? '', ...target.args(place, isEnabled)]);
         const ports = new Set(isEnabled ? [place.quitPort, place.servicePort] : [place.servicePort]);
-        for (const port of ports) await waitForPort(network, port);
+        for (const port of ports) await network.waitForPort(port);
         return child;
       },
       startWatcher,
@@ -91,10 +87,6 @@ async function ended(watcher: Child): Promise<Result> {
   assert.equal(report.msg, 'report');
   const [target] = report.targets;
   return { code, result: target.result, hint: target.hint ?? '' };
-}
-
-function waitForPort(network: Network, port: number): Promise<true> {
-  return until(`port ${port} open`, START_MS, async () => ((await network.probe(port)) === 'open' ? true : undefined));
 }
 
 /** The entry at its default ports, or with `wrongPort` for the one that is asked. */
@@ -195,7 +187,7 @@ describe('other answers of real programs', { concurrency: 3, skip }, () => {
       // The port on which the Envoy of an Istio sidecar shows its health.
       const place = { ...fixture.place, servicePort: 15021 };
       const proxy = fixture.run('Envoy', [findTarget(envoy) ?? '', ...envoy.args(place, false)]);
-      await waitForPort(fixture.network, place.servicePort);
+      await fixture.network.waitForPort(place.servicePort);
       await fixture.start(pushgateway, true);
       const watcher = fixture.startWatcher(`pushgateway:${place.quitPort}`);
       assert.equal((await watcher.waitForExit(END_MS)).code, 0);

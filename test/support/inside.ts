@@ -3,6 +3,7 @@
 import { createServer, get, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { dial } from '../../src/base/net/dial.ts';
 
 /** `directory` gets `control.sock`. */
 export type InsidePlan = { readonly directory: string; readonly targetPort: number };
@@ -38,17 +39,10 @@ function pass(port: number, path: string, response: ServerResponse): void {
 }
 
 // A bare connect that sends nothing and closes, which Locust's 5557 takes without harm (recording K).
-function probe(port: number): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', timeout: 1000 });
-    const end = (text: string) => {
-      socket.destroy();
-      resolve(text);
-    };
-    socket.once('connect', () => end('open'));
-    socket.once('timeout', () => end('unknown'));
-    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code === 'ECONNREFUSED' ? 'refused' : 'unknown'));
-  });
+async function probe(port: number): Promise<string> {
+  const result = await dial('127.0.0.1', port, { timeoutMs: 1000 });
+  if (result.kind === 'open') result.socket.destroy();
+  return result.kind;
 }
 
 // Connects until the backlog is full: a frozen Locust takes 101, then connects time out.

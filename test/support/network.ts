@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import type { InsidePlan } from './inside.ts';
 import { readTestVariable } from './programs.ts';
+import { until } from './until.ts';
 
 /** One pod's network. Disposing of it ends the process inside and with it the namespace. */
 export type Network = ReturnType<typeof networkAround>;
@@ -32,6 +33,9 @@ const FIRST_NEW_PORT = 20_001;
 
 /** 30 s: a Node that starts next to three Locusts on two cores needed 4 s. */
 const INSIDE_START_MS = 30_000;
+
+/** 90 s: three Locusts at a time import themselves in 10 s on two busy cores. */
+const OPEN_MS = 90_000;
 
 /** Makes a pod's network; `directory` gets its socket. */
 export async function openNetwork(directory: string): Promise<Network> {
@@ -62,10 +66,12 @@ function networkAround(anchor: Child, directory: string) {
     wrap: (command: readonly string[]) => dieWithTest(['nsenter', `--net=/proc/${anchor.pid}/ns/net`, ...command]),
     /** A GET to a port of 127.0.0.1; where none answers: 502. */
     get: (port: number, path: string) => get(control, `/get?port=${port}&path=${encodeURIComponent(path)}`),
-    async probe(port: number): Promise<'open' | 'refused' | 'unknown'> {
-      const { body } = await get(control, `/probe?port=${port}`);
-      return body === 'open' || body === 'refused' ? body : 'unknown';
-    },
+    /** Waits until a program listens. */
+    waitForPort: (port: number) =>
+      until(`port ${port} open`, OPEN_MS, async () => {
+        const { body } = await get(control, `/probe?port=${port}`);
+        return body === 'open' || undefined;
+      }),
     /** Fills the backlog of a port whose program does not accept. Returns how many bare connects it took. */
     async crowd(port: number): Promise<number> {
       return Number((await get(control, `/crowd?port=${port}`)).body);

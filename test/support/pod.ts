@@ -6,7 +6,6 @@ import { makeFolder } from './folder.ts';
 import { baseEnv, type Network, openNetwork } from './network.ts';
 import type { ExporterProgram, Programs } from './programs.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
-import { until } from './until.ts';
 
 /** How a master is started where it differs from the operator's shape, which the recordings have too. */
 export type MasterStart = {
@@ -110,9 +109,6 @@ function podIn(
       startLocust('the worker', [
         ...['--locustfile', file, '--worker', '--master-host=127.0.0.1', `--master-port=${ports.master}`],
       ]),
-    async waitForPort(port: number): Promise<void> {
-      await until(`port ${port} open`, START_MS, async () => (await network.probe(port)) === 'open' || undefined);
-    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
