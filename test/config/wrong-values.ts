@@ -13,7 +13,6 @@ export const KEEPER_URL =
   '"none", "push", or the http: URL of a keeper without a path, such as "http://lastscrape-keeper.monitoring.svc:9470"';
 const PORT_NAME = 'CONTAINER/PORT_NAME, such as "lastscrape/lastscrape", or "main/" where the port has no name';
 export const QUIT_URL = 'an http: URL such as "http://localhost:9646/quitquitquit"';
-const ISTIO = 'istio, istio:PORT or istio:PORT:SERVICE_PORT, with ports from 1 to 65535';
 export const PERCENT = 'a URL whose user and password are percent-encoded UTF-8: a "%" is "%25"';
 export const COMMAS = 'separated by commas: "…"';
 const MEANT = '; did you mean "…"?';
@@ -79,7 +78,4 @@ export const WRONG: readonly Wrong[] = [
   ['QUIT', TARGET + MEANT, { 'locust-exporter': ['locust_exporter', 'locust-metrics-exporter'], envoy: ['Envoy'] }],
   ['QUIT', TARGET + MEANT, { none: ['None', 'off'] }],
   ['QUIT', TARGET + MEANT, { 'http://localhost:9646/quitquitquit': ['localhost:9646/quitquitquit'] }],
-  ['QUIT', ISTIO, { '': ['istio:15020:150000'] }],
-  ['QUIT', QUIT_URL, { '': ['http://localhost:70000/quit'] }],
-  ['QUIT', 'a method of GET, POST, PUT, DELETE, PATCH, HEAD before the URL', { '': ['BREW http://localhost/'] }],
 ];

@@ -134,8 +134,8 @@ describe('the binary among variables that are meant for others', { skip }, () =>
 
   // Node writes it to stderr; the log on stdout stays one JSON object a line.
   test('NODE_DEBUG leaves the log as it is', async () => {
-    const folder = openFolder();
-    const { stderr } = await runJob({ env: { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' } }, folder);
+    const env = { NODE_DEBUG: '*', NODE_DEBUG_NATIVE: 'ALL', DEBUG: '*' };
+    const { stderr } = await runJob({ env }, openFolder());
     assert.ok(stderr.length > 0, 'it was asked for');
   });
 });
@@ -174,8 +174,7 @@ describe('the binary as PID 1', { skip: skipRoot }, () => {
   ];
 
   test('does the whole job with 32 descriptors, as user 65532 without a name, a group or a capability', async () => {
-    const folder = openFolder();
-    const { stderr } = await runJob({ wrapper }, folder);
+    const { stderr } = await runJob({ wrapper }, openFolder());
     assert.equal(stderr, '');
   });
 

@@ -31,7 +31,7 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
   const directory = makeFolder();
   await using stack = new AsyncDisposableStack();
   const network = stack.use(await openNetwork(directory));
-  const { web, target } = network.ports;
+  const { target } = network.ports;
   const bin = join(directory, 'bin');
   mkdirSync(bin);
   const addProgram = (name: string, line: string) => {
@@ -44,7 +44,6 @@ async function runScript(users: 'steady' | 'failing', script = SCRIPT, whenRunni
     `--host=http://127.0.0.1:${target}`,
     // It must not be over before its failures are seen, nor before it is killed.
     `--run-time=${whenRunning === undefined ? '20s' : '10m'}`,
-    `--web-port=${web}`,
   ];
   // A slow machine passes too.
   const page = script
