@@ -105,14 +105,8 @@ export function openAnswers(
   ): Promise<FrontAnswer> {
     const { readAt, oldestAtMs } = snapshot;
     const body = await serveWhole(snapshot.body, values(isSourceUp, readAt, oldestAtMs));
-    return {
-      kind: 'body',
-      body: { ...body, mustArrive: true },
-      served,
-      isByRefusal,
-      readAtMs: readAt.atMs,
-      oldestAtMs,
-    };
+    const facts = { served, isByRefusal, readAtMs: readAt.atMs, oldestAtMs };
+    return { kind: 'body', body: { ...body, mustArrive: true }, ...facts };
   }
 
   return {
@@ -181,8 +175,6 @@ function describeBeginning(beginning: Exclude<Beginning, { readonly kind: 'answe
   return beginning.kind === 'refused' ? 'the source is not there' : `the source cannot be read: ${beginning.why}`;
 }
 
-const OWN_PREFIX_BYTES = Buffer.from(OWN_PREFIX);
-
 /** The body while it grows, until `limit`; at its end those of our families that the source does not have. */
 export function serveGrowing(body: Body, values: OwnValues, limit?: AbortSignal): AnswerBody {
   const { format, contentType } = body.type;
@@ -224,14 +216,10 @@ function openOwnPrefixSearch() {
   return {
     isFound: () => isFound,
     write(piece: Uint8Array): void {
-      isFound ||=
-        includesOwnPrefix(piece) ||
-        includesOwnPrefix(Buffer.concat([tail, piece.subarray(0, OWN_PREFIX_BYTES.length)]));
-      tail = Buffer.concat([tail, piece.subarray(-OWN_PREFIX_BYTES.length)]).subarray(-OWN_PREFIX_BYTES.length);
+      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+      const seam = Buffer.concat([tail, piece.subarray(0, OWN_PREFIX.length)]);
+      isFound ||= bytes.includes(OWN_PREFIX) || seam.includes(OWN_PREFIX);
+      tail = Buffer.concat([tail, piece.subarray(-OWN_PREFIX.length)]).subarray(-OWN_PREFIX.length);
     },
   };
-}
-
-function includesOwnPrefix(bytes: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(OWN_PREFIX_BYTES);
 }

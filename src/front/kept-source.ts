@@ -14,7 +14,7 @@ import {
   takeWhole,
   type WholeAnswer,
 } from '../decide/serve/kept.ts';
-import { beginPages, chooseAccept, findPage, listKept, listWanted, pickPage, takeUse } from '../decide/serve/pages.ts';
+import { beginPages, chooseAccept, findPage, listShown, listWanted, pickPage, takeUse } from '../decide/serve/pages.ts';
 import {
   beginSource,
   findVanishedKeptMs,
@@ -74,7 +74,7 @@ export type KeptPages = {
   /** What polls ask for, one after the other. */
   readonly wanted: () => readonly Wanted[];
   readonly isLastReadDue: () => boolean;
-  /** The Accept of each page that is kept. */
+  /** The Accept of each page that all may see. */
   readonly kept: () => readonly string[];
   /** Once every answer so far is in it; null: nothing was kept. Default: what can be read, text first. */
   readonly newest: (accept?: string) => Promise<Snapshot | null>;
@@ -207,7 +207,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
     }),
     takeView: (view) => takeVanished(take(takeMain(known, view))),
     use(accept) {
-      if (hasFormats && choose(accept) === accept) change({ pages: takeUse(known.pages, accept, nowMs()) });
+      if (hasFormats) change({ pages: takeUse(known.pages, choose(accept), nowMs()) });
     },
     addCall(livingIds, calledAtMs) {
       const { calls, isFull } = addCall(known.calls, livingIds);
@@ -224,7 +224,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
     keepLiving: (livingIds) => change({ calls: keepLiving(known.calls, livingIds) }),
     wanted: () => listWanted(known.pages, nowMs(), isLiving()),
     isLastReadDue: () => isLastReadDue(known.source, isPushed, findPage(known.pages)?.readAtMs ?? null),
-    kept: () => listKept(known.pages).map(({ accept }) => accept),
+    kept: () => listShown(known.pages).map(({ accept }) => accept),
     newest,
   };
   return { keep, fail, refuse: () => takeVanished(take(takeRefused(known))), pages };

@@ -143,7 +143,7 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
     const scrape: ScrapeRequest = {
       startedAtMs,
-      accept: readAccept(request.headers.accept),
+      accept: readAccept(request.headers.accept, request.headers.authorization),
       scraper,
       timeoutMs: readScrapeTimeout(header),
       signal: connection.gone,
@@ -232,15 +232,13 @@ const MAX_SECONDS = 120;
 
 /** When a scraper with this header hangs up, counted from its request; infinite if unknown. Above 0. */
 export function readScrapeDeadline(header: string | undefined): number {
-  const seconds = readSeconds(header);
-  return seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
+  return readSeconds(header) * 1000 || Number.POSITIVE_INFINITY;
 }
 
 /** How long a read may take with this X-Prometheus-Scrape-Timeout-Seconds. Above 0; null: unknown. */
 export function readScrapeTimeout(header: string | undefined): number | null {
   const seconds = Math.min(readSeconds(header), MAX_SECONDS);
-  if (seconds <= 0) return null;
-  return seconds < 1 ? seconds * 500 : seconds * 1000 - RESERVE_MS;
+  return seconds > 0 ? Math.max(seconds * 500, seconds * 1000 - RESERVE_MS) : null;
 }
 
 /** 0 where it cannot be read. */

@@ -4,7 +4,7 @@
 import { type ExchangeResult, type Headers, openExchange, type Request } from '../base/net/exchange.ts';
 import { USER_AGENT } from '../base/version.ts';
 import { type Clock, type Limits, SYSTEM_CLOCK } from '../base/waits.ts';
-import { TEXT_ACCEPT } from '../decide/serve/budget.ts';
+import { splitAccept, TEXT_ACCEPT } from '../decide/serve/budget.ts';
 import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
 import { type PageType, readPageType, TEXT_PAGE } from '../exposition/format.ts';
 
@@ -60,6 +60,7 @@ export function openExpositionGetter({ url, isForServing, ...parts }: GetterPart
   return {
     close: exchange.close,
     async get(limits, sink, accept = TEXT_ACCEPT) {
+      const { formats, login } = splitAccept(accept);
       const isFresh = clock.nowMs() >= untilMs;
       if (isFresh) untilMs = clock.nowMs() + CONNECTION_USED_MS;
       let problem: string | null = null;
@@ -73,7 +74,7 @@ export function openExpositionGetter({ url, isForServing, ...parts }: GetterPart
         path: url.pathname + url.search,
         followsRedirects: true,
         // No Accept-Encoding.
-        headers: { accept, 'user-agent': USER_AGENT },
+        headers: { accept: formats, 'user-agent': USER_AGENT, ...(login !== undefined && { authorization: login }) },
         onAnswer(status, headers) {
           hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
           const head = status === 200 ? readHead(headers, isForServing) : describeStatus(status, headers);
@@ -115,9 +116,7 @@ function describeFailure(result: ExchangeResult, problem: string | null): Exposi
 
 /** Of a redirect that is not followed also where to, without what may be a secret. */
 function describeStatus(status: number, { location }: Headers): string {
-  const to = String(location ?? '')
-    .replace(/[?#].*/s, '')
-    .replace(/\/\/[^/]*@/, '//');
+  const to = String(location ?? '').replace(/[?#].*|(?<=\/\/)[^/]*@/gs, '');
   if (status < 300 || status > 399 || to === '') return `HTTP ${status}`;
   return `HTTP ${status} to ${to.slice(0, 80)}, and redirects are followed to the same server only`;
 }

@@ -127,7 +127,7 @@ export function openReads<SomeAnswer extends BegunRead>(
     take(endRead(read.id, reading.observation, readCpuMs(), reading.mayBeCut && !signal.aborted));
     if (underWay.has(read.id)) return;
     for (const sharer of sharing) sharer.ended.resolve(beginning);
-    const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept === TEXT_ACCEPT && isSpare !== true);
+    const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept.startsWith(TEXT_ACCEPT) && isSpare !== true);
     shown.add(read.begunAtMs, reading, { isGivenUp: signal.aborted, isTextRead });
   }
 

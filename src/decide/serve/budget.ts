@@ -95,6 +95,12 @@ export type PastRead = { readonly beganAtMs: number; readonly endedAtMs: number;
 /** Asks for what every scraper takes. */
 export const TEXT_ACCEPT = 'text/plain;version=0.0.4';
 
+/** What is known as an Accept may have a second line: the Authorization of its request. */
+export function splitAccept(accept: string): { readonly formats: string; readonly login?: string | undefined } {
+  const [formats = '', login] = accept.split('\n');
+  return { formats, login };
+}
+
 /** What own reads are to ask for. `isSpare`: nobody has asked for it, and another format is kept. */
 export type Wanted = { readonly accept: string; readonly isSpare?: boolean };
 

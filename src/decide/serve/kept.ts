@@ -72,9 +72,12 @@ export function takeFailed<Store, Put>(
   { accept, why, isUnreadable }: { readonly accept: string; readonly why: string; readonly isUnreadable: boolean },
 ): Step<Store, Put, Dropped> {
   const step = takeFailure(known.pages, accept, isUnreadable ? why : undefined);
+  // Without a login, or with the wrong one, nothing is to be had.
+  const uses = step.pages.uses.filter((use) => use.accept !== accept);
+  const pages = /^HTTP 40[13]$/.test(why) ? ({ ...step.pages, hasLogin: true, uses } as const) : step.pages;
   return {
     ...step,
-    known: { ...known, pages: step.pages, unreadWhy: why },
+    known: { ...known, pages, unreadWhy: why },
     fate: { kind: 'dropped', result: 'failed', why },
   };
 }

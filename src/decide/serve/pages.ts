@@ -2,7 +2,7 @@
 // are kept: one for each Accept in use. Pure: from what is known of them and an event to the next, and a log.
 
 import type { LogEntry } from '../messages.ts';
-import { TEXT_ACCEPT, type Wanted } from './budget.ts';
+import { splitAccept, TEXT_ACCEPT, type Wanted } from './budget.ts';
 
 /** What the media types begin with that a newcomer may take instead of text. */
 export const RICH_TYPES = {
@@ -56,6 +56,8 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Accepts without a page: it is too large beside the others, or the answer is text anyway. */
   readonly leftOut: readonly string[];
+  /** The program has asked for a login: a page is for who could have had it. */
+  readonly hasLogin?: true;
   /** No rich format could be read at first: text is read instead, the rich ones a tenth as often. */
   readonly hasRichFailed: boolean;
 };
@@ -68,12 +70,12 @@ const NEWER_OPEN_METRICS = /^\s*application\/openmetrics-text\s*;.*\bversion\s*=
 
 /**
  * The Accept of a request, without formats that cannot be served; that of the text where there is none, or
- * one that takes anything.
+ * one that takes anything. `login`: its Authorization.
  */
-export function readAccept(header = ''): string {
+export function readAccept(header = '', login?: string): string {
   const accepted = header.split(',').filter((entry) => !NEWER_OPEN_METRICS.test(entry));
-  const accept = accepted.join();
-  return /^\s*(?:\*\/\*\s*)?$/.test(accept) ? TEXT_ACCEPT : accept;
+  const formats = accepted.join().replace(/^\s*(?:\*\/\*\s*)?$/, TEXT_ACCEPT);
+  return login === undefined ? formats : `${formats}\n${login}`;
 }
 
 /** The Accepts in use, the newest first. */
@@ -100,9 +102,10 @@ export function findPage<Store>(pages: Pages<Store>, accept?: string): Page<Stor
 }
 
 /** The same of pages that are kept. */
-export function pickPage<Store>(kept: readonly Page<Store>[], accept?: string): Page<Store> | null {
-  const pickPlain = (of: typeof kept) => of.find(isText) ?? of.find(({ type }) => type.format === 'openMetrics');
-  if (accept === undefined) return pickPlain(kept.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs))) ?? null;
+export function pickPage<Store>(list: readonly Page<Store>[], accept?: string): Page<Store> | null {
+  const pickPlain = (of: typeof list) => of.find(isText) ?? of.find(({ type }) => type.format === 'openMetrics');
+  if (accept === undefined) return pickPlain(list.toSorted((a, b) => Number(b.readAtMs) - Number(a.readAtMs))) ?? null;
+  const kept = listShown({ list }, accept);
   const find = (wanted: string) => kept.find((each) => each.accept === wanted);
   const rich = find(RICH_ACCEPT);
   const format = rich?.type.format ?? 'text';
@@ -110,9 +113,16 @@ export function pickPage<Store>(kept: readonly Page<Store>[], accept?: string): 
   return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? pickPlain(kept) ?? kept[0] ?? null;
 }
 
+/** Those that came without a login, or with the same one. */
+export function listShown<Store>(pages: Pick<Pages<Store>, 'list'>, accept = ''): readonly Page<Store>[] {
+  const logins = [undefined, splitAccept(accept).login];
+  return listKept(pages).filter((each) => logins.includes(splitAccept(each.accept).login));
+}
+
 /** What to ask the source for, and whose page to serve: after main's end only what is kept. */
 export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: boolean): string {
-  return isLiving ? accept : (findPage(pages, accept)?.accept ?? accept);
+  const asked = pages.hasLogin === true ? accept : splitAccept(accept).formats;
+  return isLiving ? asked : (findPage(pages, asked)?.accept ?? asked);
 }
 
 /** What own reads ask for, in turn. After main's end no page begins: it would lack what has vanished. */
@@ -127,7 +137,7 @@ export function listPolled(pages: Pages<unknown>, nowMs: number, isLiving: boole
   const needsText = (isTextWanted || uses.some(({ unreadableCount }) => unreadableCount > 0)) && !hasText;
   // Before a scraper asks: first text, which all take, then the rich one.
   const accepts = living.length > 0 ? living : [TEXT_ACCEPT, ...(isOut(RICH_ACCEPT) ? [] : [RICH_ACCEPT])];
-  const text = living.length > 0 && needsText ? [TEXT_ACCEPT] : [];
+  const text = living.slice(0, Number(needsText)).map((accept) => accept.replace(/^.*/, TEXT_ACCEPT));
   // There is room again where those that fit are no longer asked for.
   return [...new Set([...accepts, ...text])].filter((accept, _, all) => !isOut(accept) || all.every(isOut));
 }
@@ -156,7 +166,7 @@ export function takeFailure<Store>(before: Pages<Store>, accept: string, why?: s
   const use = pages.uses.find((each) => each.accept === accept);
   if (why === undefined || use === undefined) return { pages };
   const count = use.unreadableCount + 1;
-  const log = { id: 'pageUnreadable', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH), why } } as const;
+  const log = { id: 'pageUnreadable', fields: { accept: showAccept(accept), why } } as const;
   return { pages: countUnreadable(pages, accept, count), ...(count === UNREADABLE_WARNED_COUNT && { log }) };
 }
 
@@ -174,13 +184,13 @@ export function takePage<Store>(
   const pages = countUnreadable(isPlain ? leaveOut(before, asked) : before, accept, 0);
   const polled = listPolled(pages, nowMs, mayOpenPage);
   const kept = listKept(pages);
-  const same = kept.find((each) => each.type.contentType === type.contentType) ?? null;
+  const same = listShown(pages, accept).find((each) => each.type.contentType === type.contentType) ?? null;
   const getsNoPage = mayOpenPage ? !polled.includes(accept) : kept.length > 0;
   // A page of the same type serves this Accept too.
   if (getsNoPage && !isKept(pages, accept)) return { pages, page: same };
   if (isTooLarge(pages, accept, sizeBytes, polled)) {
     const isWarned = accept === RICH_ACCEPT || pages.leftOut.some((each) => each !== RICH_ACCEPT);
-    const log = { id: 'formatLeftOut', fields: { accept: accept.slice(0, ACCEPT_SHOWN_LENGTH) } } as const;
+    const log = { id: 'formatLeftOut', fields: { accept: showAccept(accept) } } as const;
     return { pages: leaveOut(pages, accept), page: null, ...(!isWarned && { log }) };
   }
   const known = pages.list.find((each) => each.accept === accept);
@@ -205,11 +215,15 @@ export function takeKept<Store>(
   return { ...pages, list: list.filter(({ accept }) => !isLost(accept)) };
 }
 
+function showAccept(accept: string): string {
+  return splitAccept(accept).formats.slice(0, ACCEPT_SHOWN_LENGTH);
+}
+
 function isText({ type }: Pick<PageBody, 'type'>): boolean {
   return type.format === 'text';
 }
 
-export function listKept<Store>({ list }: Pages<Store>): readonly Page<Store>[] {
+export function listKept<Store>({ list }: Pick<Pages<Store>, 'list'>): readonly Page<Store>[] {
   return list.filter(({ readAtMs }) => readAtMs !== null);
 }
 

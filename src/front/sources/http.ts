@@ -72,9 +72,8 @@ export function openHttpSource(
     if (!isKnown) remember(accept, page, shown.promise);
     const reading = await (isKnown ? before?.reading : shown.promise);
     // Where both are read, the text says what is judged: labels such as `le` differ.
-    const isOther = format !== 'text' && accept !== TEXT_ACCEPT;
-    const { mayBeCut } = result;
-    return { ...(reading as ExporterReading), ...(mayBeCut && { mayBeCut }), ...(isOther && { isOther }) };
+    const isOther = format !== 'text' && !accept.startsWith(TEXT_ACCEPT);
+    return { ...(reading as ExporterReading), ...(result.mayBeCut && { mayBeCut: true }), ...(isOther && { isOther }) };
   }
 
   function remember(accept: string, page: OpenBody, reading: Promise<ExporterReading>): void {

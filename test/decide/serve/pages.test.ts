@@ -90,6 +90,8 @@ for (const row of [
 test('text is polled where its numbers are needed and no scraper gets it, and alone without formats', () => {
   assert.equal(tell('use om, om gets openMetrics', true).polled, 'om text');
   assert.equal(tell('rich gets openMetrics', true).polled, 'text rich', 'no spare');
+  const login = tell('use om\nx, om\nx gets openMetrics', true).polled;
+  assert.equal(login, `om\nx ${TEXT_ACCEPT}\nx`, 'behind a login');
   assert.deepEqual([tell('use om, om gets text', true).polled, tell('living', true, false).polled], ['om', 'text']);
 });
 
@@ -104,6 +106,12 @@ test('findPage() is its own, else the richest that it takes, else the text; to p
   assert.equal(tell('use pb, pb gets protobuf, use om, om gets openMetrics').find('*/*'), 'om');
   assert.deepEqual([tell('use pb, pb gets protobuf').find('*/*'), tell('use om').find('om')], ['pb', undefined]);
   assert.equal(tell('use v1, v1 gets text, use text, text gets text').find('*/*'), 'text after v1');
+});
+
+test('a page behind a login is for those who have it', () => {
+  const { kept, find } = tell('use a\nx, a\nx gets text, use b\ny, b\ny gets text');
+  assert.equal(kept, 'a\nx: a\nx, b\ny: b\ny');
+  assert.deepEqual(['b\nx', 'a\ny', 'a', 'b\nz'].map(find), ['a\nx', 'b\ny', undefined, undefined]);
 });
 
 test('chooseAccept() asks for what a scraper asks for while main lives, then for what is kept', () => {
