@@ -63,19 +63,22 @@ def ask():
 
         until = monotonic() + LEFT_SECONDS
         LEFT_SECONDS = 0
-        changes, revived = [], {}
+        revived = {}
         threading = sys.modules.get("threading")
+        start = getattr(threading, "_start_joinable_thread", None)
+        # Python 3.15 waits for threads of an exit handler, such as a pool's, which nothing ends by then.
+        free = lambda function, handle, daemon: start(function, handle=handle, daemon=True)
+        # A page may be the first to need a pool, whose module registers itself: refused by then.
+        changes = [(threading, "_start_joinable_thread", free), (threading, "_register_atexit", callable)]
         # That of gevent starts none.
         if sys.version_info[:2] == (3, 12) and type(getattr(threading, "_start_new_thread", None)) is type(len):
             __import__("ctypes")
             changes.append((threading, "_start_new_thread", start_late))
-        if hasattr(threading, "_register_atexit"):
-            # Refused by then. A page may be the first to need a pool, whose module registers itself.
-            changes.append((threading, "_register_atexit", callable))
         pools = sys.modules.get("concurrent.futures.thread")
         if getattr(pools, "_shutdown", False):
             executor = pools.ThreadPoolExecutor
             changes += (pools, "_shutdown", False), (executor, "submit", revive(executor.submit, revived))
+        changes = [each for each in changes if hasattr(*each[:2])]
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
@@ -167,8 +170,7 @@ def is_named(path):
 FIRST = [ask]
 # A program has any number of other interpreters, each of which loads this, and ends by itself. Before Python
 # 3.12 the first alone has loaded what signals need. PyPy has but one.
-IS_PYPY = "__pypy__" in sys.builtin_module_names
-IS_MAIN = getattr(sys.modules.get("_thread"), "_is_main_interpreter", lambda: IS_PYPY or "_signal" in sys.modules)
+IS_MAIN = getattr(sys.modules.get("_thread"), "_is_main_interpreter", lambda: {"_signal", "__pypy__"} & set(sys.modules))
 # Python 2 empties this module.
 if URL and sys.version_info >= (3,) and IS_MAIN():
     import _thread

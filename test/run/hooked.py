@@ -73,6 +73,8 @@ class Page(http.server.BaseHTTPRequestHandler):
         with concurrent.futures.ThreadPoolExecutor(1) as own:
             collected = own.submit(time.sleep, 0.01)
         assert collected.done()
+        # As that of a pool, which nothing ends.
+        threading.Thread(target=threading.Event().wait, daemon=False).start()
         # In a program that returns, its first work for a pool.
         loop = asyncio.new_event_loop()
         body = loop.run_until_complete(make())
@@ -168,6 +170,8 @@ if ending == "handler":
             print(pool.submit(int).result())
         except RuntimeError as error:
             print(error)
+        # Python 3.15 does so after all exit handlers.
+        getattr(threading, "_thread_shutdown", int)()
 
 
 if ending == "exit":
