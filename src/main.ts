@@ -154,7 +154,7 @@ async function check(host: Host, kinds: Kinds, pod: PodSource, signal: AbortSign
 
 async function watchMain(host: Host, kinds: Kinds): Promise<Exit> {
   // Before entries are checked, which asks servers: a signal must not be lost meanwhile.
-  const signals = listenForSignals(host);
+  const signals = listenForSignals(host, findSignalEntry(host.env, [], kinds) !== null);
   const pod = openPodSource(host.env);
   const own = { ...host, pod };
   let end = await runUsable(host, kinds, pod, signals);

@@ -49,8 +49,11 @@ export type Signals = {
   readonly second: AbortSignal;
 };
 
-/** Listens from now on; PID 1 of a container never hears of a signal that nothing listens to. */
-export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signals {
+/**
+ * Listens from now on; PID 1 of a container never hears of a signal that nothing listens to. `isEnd`: SIGTERM
+ * is main's end, and a second one nothing new: containerd repeats it where it was restarted (seen, 1.6.20).
+ */
+export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>, isEnd = false): Signals {
   const first = new AbortController();
   const second = new AbortController();
   const signals = {
@@ -63,7 +66,7 @@ export function listenForSignals(host: Pick<Host, 'onSignal' | 'nowMs'>): Signal
     if (signals.terminatedAtMs === null) {
       signals.terminatedAtMs = host.nowMs();
       first.abort('interrupted');
-    } else {
+    } else if (!isEnd || name === 'SIGINT') {
       signals.secondName ??= name;
       second.abort('interrupted');
     }

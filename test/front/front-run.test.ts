@@ -200,15 +200,15 @@ for (const [name, answer] of [
     assert.ok(Number(report?.['scrapesSeen']) >= 1);
   });
 
-  test(`a source that ${name}: SIGTERM, and a second one, are obeyed`, async (t) => {
+  test(`a source that ${name}: SIGTERM, and SIGINT after it, are obeyed`, async (t) => {
     const run = await open(t, 'a 1\n', { LASTSCRAPE_DONE_WHEN: 'sigterm,metric:a' });
     run.source.answer = answer;
     const waiting = [scrape(run.port), post(run.port)].map((each) => each.catch(() => null));
     run.watcher.child.kill('SIGTERM');
     await run.watcher.said('asked to terminate');
-    run.watcher.child.kill('SIGTERM');
+    run.watcher.child.kill('SIGINT');
     const { code, stderr } = await run.watcher.ended;
-    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual([code, stderr], [130, '']);
     await Promise.all(waiting);
   });
 }

@@ -151,7 +151,7 @@ test('a second signal while it hands over ends the run at once', async () => {
   await using run = await startRun(`http://127.0.0.1:${peer.port}`);
   run.end();
   await until('the request', TIMEOUT_MS, async () => peer.requests.length === 1 || undefined);
-  process.kill(run.child.pid, 'SIGTERM');
+  process.kill(run.child.pid, 'SIGINT');
   const { outcome, handOver } = await run.report();
   assert.deepEqual([outcome, handOver], ['terminated', undefined]);
 });

@@ -140,7 +140,7 @@ scrape_configs:
       assertRuns(front.child);
 
       // The second one: it gives up at once.
-      front.child.signal('SIGTERM');
+      front.child.signal('SIGINT');
       await front.child.waitForExit(END_MS);
       await prove('refusing');
       writeTargets([]);
