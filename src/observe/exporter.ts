@@ -7,8 +7,8 @@ import type { PageType } from '../exposition/format.ts';
 import type { ExporterReading } from './condition-kind.ts';
 import { type GetterParts, openExpositionGetter } from './get-exposition.ts';
 
-/** An answer that has begun; a front's sources have its body as well. */
-export type BegunRead = { readonly kind: 'answered' };
+/** An answer that has begun. `isSourceUp`: whether the program itself answered. Default: true. */
+export type BegunRead = { readonly kind: 'answered'; readonly isSourceUp?: boolean };
 
 /** How a read began: its answer has begun, nothing is there, or no answer will come. */
 export type Beginning<SomeAnswer extends BegunRead> =

@@ -18,7 +18,7 @@ import {
 } from '../decide/serve/reads.ts';
 import type { MainView } from '../decide/serve/serve.ts';
 import type { ExporterReading } from './condition-kind.ts';
-import { type Beginning, type BegunRead, NOT_READ, type SourceRead } from './exporter.ts';
+import { type Beginning, type BegunRead, NOT_READ, REFUSED, type SourceRead } from './exporter.ts';
 
 /** Asks for a read that begins from now on. */
 export type ScrapeRead = {
@@ -124,7 +124,10 @@ export function openReads<SomeAnswer extends BegunRead>(
     const reading = await ended;
     const sharing = listSharers();
     underWay.delete(read.id);
-    take(endRead(read.id, reading.observation, readCpuMs(), reading.mayBeCut && !signal.aborted));
+    // Of a program that is not there an answer cost main nothing.
+    const isThere = beginning.kind !== 'answered' || beginning.isSourceUp !== false;
+    const { observation } = isThere ? reading : REFUSED;
+    take(endRead(read.id, observation, readCpuMs(), reading.mayBeCut && !signal.aborted));
     if (underWay.has(read.id)) return;
     for (const sharer of sharing) sharer.ended.resolve(beginning);
     const isTextRead = tell().wanted.some(({ accept, isSpare }) => accept.startsWith(TEXT_ACCEPT) && isSpare !== true);

@@ -20,7 +20,7 @@ type Asked = {
   readonly open: OpenBody;
   readonly answer: () => Promise<void>;
   readonly refuse: () => Promise<void>;
-  readonly end: (mayBeCut?: boolean) => Promise<void>;
+  readonly end: (mayBeCut?: boolean, isSourceUp?: boolean) => Promise<void>;
 };
 
 /** A source whose reads the test drives; one that is given up ends at once, as real ones do. */
@@ -60,8 +60,8 @@ class DrivenSource implements Source {
         settle(NOT_READ);
         await turn();
       },
-      end: async (mayBeCut = false) => {
-        begun.resolve({ kind: 'answered', body: open.body });
+      end: async (mayBeCut = false, isSourceUp = true) => {
+        begun.resolve({ kind: 'answered', body: open.body, isSourceUp });
         open.end();
         settle({ ...NOT_READ, mayBeCut });
         await turn();
@@ -174,6 +174,19 @@ test('a read that may be cut, and was given up, is followed by none', async () =
   await source.asked[0]?.end(true);
   await closed;
   assert.equal(source.asked.length, 1);
+});
+
+test('an answer for a program that is not there cost it nothing: the next look asks again', async () => {
+  for (const isSourceUp of [true, false]) {
+    const { reads, source, clock } = open();
+    void reads.observe(NEVER);
+    await clock.forward(500);
+    await source.asked[0]?.end(false, isSourceUp);
+    await clock.forward(500);
+    void reads.observe(NEVER);
+    assert.equal(source.asked.length, isSourceUp ? 1 : 2);
+    await reads.close();
+  }
 });
 
 test('close() gives up everybody, waits for the read to end, and closes the source', async () => {

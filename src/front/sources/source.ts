@@ -5,7 +5,7 @@ import type { LogEntry } from '../../decide/messages.ts';
 import type { PushCounts } from '../../decide/model.ts';
 import type { Selector } from '../../exposition/exposition.ts';
 import type { ExporterReading } from '../../observe/condition-kind.ts';
-import type { Beginning as AnyBeginning, SourceRead as AnyRead } from '../../observe/exporter.ts';
+import type { Beginning as AnyBeginning, SourceRead as AnyRead, BegunRead } from '../../observe/exporter.ts';
 import { makeFailedReading, REFUSED } from '../../observe/exporter.ts';
 import type { Body } from '../../snapshot/body.ts';
 
@@ -40,8 +40,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly path: string | null;
 };
 
-/** An answer that has begun. `isSourceUp`: whether the program itself answered. Default: true. */
-export type BegunAnswer = { readonly kind: 'answered'; readonly body: Body; readonly isSourceUp?: boolean };
+/** An answer that has begun. */
+export type BegunAnswer = BegunRead & { readonly body: Body };
 
 export type Beginning<SomeAnswer extends BegunAnswer = BegunAnswer> = AnyBeginning<SomeAnswer>;
 export type SourceRead<SomeAnswer extends BegunAnswer = BegunAnswer> = AnyRead<SomeAnswer>;
