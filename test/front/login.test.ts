@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { TEXT_ACCEPT } from '../../src/decide/serve/budget.ts';
 import { ENDED, openWorld } from './front-world.ts';
@@ -13,27 +13,45 @@ const [ALICE, BOB, EVE] = ['alice', 'bob', 'eve'].map((name) => `Bearer ${name}`
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0';
 const ASKS = [[ALICE], [BOB, OPEN_METRICS], [EVE], [EVE, OPEN_METRICS], []] as const;
 
+type MayRead = (authorization: string | undefined) => boolean;
+
+async function openProgram(t: TestContext, mayRead: MayRead) {
+  const program = { mayRead, logins: new Set<string | undefined>() };
+  let count = 0;
+  const server = createServer(({ headers: { authorization, accept } }, response) => {
+    program.logins.add(authorization);
+    const type = accept === OPEN_METRICS ? OPEN_METRICS : 'text/plain; version=0.0.4';
+    response.writeHead(program.mayRead(authorization) ? 200 : 401, { 'content-type': type });
+    const end = accept === OPEN_METRICS ? '# EOF\n' : '';
+    response.end(`rows{by="${authorization?.slice(7)}"} ${++count}\n${end}`);
+  });
+  const stop = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
+  t.after(stop);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`);
+  const log: LogEntry[] = [];
+  const world = await openWorld(t, { url, log: (entry) => log.push(entry) });
+  const { front } = world;
+  async function ask(authorization?: string, accept = TEXT_ACCEPT) {
+    const { status, text } = await scrape(front.port, { headers: { accept, ...(authorization && { authorization }) } });
+    if (status !== 200) return status;
+    const [, by, number] = /^rows\{by="(.*)"\} (.*)/m.exec(text) ?? [];
+    return { by, number: Number(number), isText: !text.includes('# EOF') };
+  }
+  async function end() {
+    front.tell(ENDED);
+    await stop();
+  }
+  return { ...world, program, log, ask, end };
+}
+
 for (const isPrivate of [true, false]) {
   test(isPrivate ? 'a page behind a login' : 'a page that all may see, of scrapers with a login', async (t) => {
-    let gotLogin = false;
-    const program = createServer(({ headers: { authorization, accept } }, response) => {
-      gotLogin ||= authorization !== undefined;
-      const isIn = !isPrivate || authorization === ALICE || authorization === BOB;
-      const type = accept === OPEN_METRICS ? OPEN_METRICS : 'text/plain; version=0.0.4';
-      response.writeHead(isIn ? 200 : 401, { 'content-type': type });
-      response.end(`rows{by="${authorization?.slice(7)}"} 1\n${accept === OPEN_METRICS ? '# EOF\n' : ''}`);
-    });
-    const stop = () => new Promise((resolve) => program.close(resolve).closeAllConnections());
-    t.after(stop);
-    await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve));
-    const url = new URL(`http://127.0.0.1:${(program.address() as AddressInfo).port}/metrics`);
-    const log: LogEntry[] = [];
-    const { front, post } = await openWorld(t, { url, log: (entry) => log.push(entry) });
-    const ask = async (authorization: string | undefined, accept = TEXT_ACCEPT) => {
-      const { status, text } = await scrape(front.port, {
-        headers: { accept, ...(authorization && { authorization }) },
-      });
-      return status === 200 ? /^rows\{by="(.*)"\}/m.exec(text)?.[1] : status;
+    const mayRead: MayRead = (login) => !isPrivate || login === ALICE || login === BOB;
+    const { front, post, program, log, end, ...world } = await openProgram(t, mayRead);
+    const ask = async (...asked: Parameters<typeof world.ask>) => {
+      const got = await world.ask(...asked);
+      return typeof got === 'number' ? got : got.by;
     };
     const askAll = async () => {
       const got = [];
@@ -45,12 +63,52 @@ for (const isPrivate of [true, false]) {
     assert.equal((await post()).status, isPrivate ? 503 : 200);
     assert.deepEqual(await askAll(), wanted, 'while main lives');
     assert.equal((await post()).status, 200);
-    front.tell(ENDED);
-    await stop();
+    await end();
     assert.deepEqual(await askAll(), wanted, 'after its end');
     assert.equal(await ask(ALICE, OPEN_METRICS), isPrivate ? 'alice' : 'undefined', 'in another format');
     assert.equal((await front.lastPages()).length, isPrivate ? 0 : 2, 'a keeper shows its pages to everybody');
-    assert.equal(gotLogin, isPrivate);
+    assert.equal(program.logins.size > 1, isPrivate);
     assert.doesNotMatch(JSON.stringify(log), /Bearer/);
   });
 }
+
+test('a login that is right once main has ended gets what the source still answers', async (t) => {
+  const { front, ask } = await openProgram(t, (login) => login !== undefined);
+  assert.equal(await ask(ALICE), 503);
+  assert.deepEqual(await ask(ALICE), { by: 'alice', number: 2, isText: true });
+  front.tell(ENDED);
+  assert.deepEqual(await ask(BOB), { by: 'bob', number: 3, isText: true });
+  assert.equal(await ask(), 503);
+  for (const login of ['Bearer 3', 'Bearer 4']) assert.notEqual(await ask(login), 503);
+  assert.equal(await ask('Bearer 5'), 503, 'four have room');
+});
+
+test('a public page keeps its format for a scraper with a login where main refused it once', async (t) => {
+  const { program, ask, end } = await openProgram(t, () => true);
+  for (const accept of [TEXT_ACCEPT, OPEN_METRICS]) await ask(ALICE, accept);
+  program.mayRead = () => false;
+  assert.equal(await ask(ALICE, OPEN_METRICS), 503);
+  await end();
+  assert.deepEqual(await ask(ALICE, OPEN_METRICS), { by: 'undefined', number: 2, isText: false });
+});
+
+test('a page that was private for a moment is public again, also for a login that main refuses', async (t) => {
+  const { front, program, ask, post, end } = await openProgram(t, () => false);
+  assert.equal(await ask(ALICE), 503);
+  program.mayRead = (login) => login === undefined;
+  assert.equal((await post()).status, 200);
+  assert.deepEqual(await ask(ALICE), { by: 'undefined', number: 4, isText: true });
+  await end();
+  assert.equal((await front.lastPages()).length, 1, 'for a keeper');
+});
+
+test('a login that main refused once is tried again for a call of /-/snapshot', async (t) => {
+  const { program, ask, post, end } = await openProgram(t, (login) => login === ALICE);
+  for (const got of [503, { by: 'alice', number: 2, isText: true }]) assert.deepEqual(await ask(ALICE), got);
+  program.mayRead = () => false;
+  assert.equal(await ask(ALICE), 503);
+  program.mayRead = (login) => login === ALICE;
+  assert.equal((await post()).status, 200);
+  await end();
+  assert.deepEqual(await ask(ALICE), { by: 'alice', number: 4, isText: true });
+});

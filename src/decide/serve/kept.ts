@@ -72,9 +72,10 @@ export function takeFailed<Store, Put>(
   { accept, why, isUnreadable }: { readonly accept: string; readonly why: string; readonly isUnreadable: boolean },
 ): Step<Store, Put, Dropped> {
   const step = takeFailure(known.pages, accept, isUnreadable ? why : undefined);
-  // Without a login, or with the wrong one, nothing is to be had.
-  const uses = step.pages.uses.filter((use) => use.accept !== accept);
-  const pages = /^HTTP 40[13]$/.test(why) ? ({ ...step.pages, hasLogin: true, uses } as const) : step.pages;
+  // Without a login, or with the wrong one, nothing is to be had. The newest that was right may be so again.
+  const right = listKept(step.pages).find((page) => page.accept === step.pages.uses[0]?.accept)?.accept;
+  const uses = step.pages.uses.filter((use) => use.accept !== accept || accept === right);
+  const pages = /^HTTP 40[13]$/.test(why) ? { ...step.pages, hasLogin: true, uses } : step.pages;
   return {
     ...step,
     known: { ...known, pages, unreadWhy: why },

@@ -56,8 +56,8 @@ export type Pages<Store> = {
   readonly uses: readonly AcceptUse[];
   /** Accepts without a page: it is too large beside the others, or the answer is text anyway. */
   readonly leftOut: readonly string[];
-  /** The program has asked for a login: a page is for who could have had it. */
-  readonly hasLogin?: true;
+  /** The program asks for a login: a page is for who could have had it. */
+  readonly hasLogin: boolean;
   /** No rich format could be read at first: text is read instead, the rich ones a tenth as often. */
   readonly hasRichFailed: boolean;
 };
@@ -93,7 +93,8 @@ export function takesFormat(accept: string, format: keyof typeof RICH_TYPES): bo
 
 /** Nothing is kept yet. `hasFormats`: the source goes by an Accept; else it is text. */
 export function beginPages<Store>(isTextWanted: boolean, hasFormats: boolean): Pages<Store> {
-  return { isTextWanted, list: [], uses: [], leftOut: hasFormats ? [] : [RICH_ACCEPT], hasRichFailed: false };
+  const leftOut = hasFormats ? [] : [RICH_ACCEPT];
+  return { isTextWanted, list: [], uses: [], leftOut, hasLogin: false, hasRichFailed: false };
 }
 
 /** An Accept's own page, else the richest that it takes, else the plainest. Without one: what is pushed. */
@@ -110,7 +111,8 @@ export function pickPage<Store>(list: readonly Page<Store>[], accept?: string): 
   const rich = find(RICH_ACCEPT);
   const format = rich?.type.format ?? 'text';
   const richest = format !== 'text' && takesFormat(accept, format) ? rich : undefined;
-  return find(accept) ?? richest ?? find(TEXT_ACCEPT) ?? pickPlain(kept) ?? kept[0] ?? null;
+  const own = find(accept) ?? find(splitAccept(accept).formats);
+  return own ?? richest ?? find(TEXT_ACCEPT) ?? pickPlain(kept) ?? kept[0] ?? null;
 }
 
 /** Those that came without a login, or with the same one. */
@@ -121,7 +123,7 @@ export function listShown<Store>(pages: Pick<Pages<Store>, 'list'>, accept = '')
 
 /** What to ask the source for, and whose page to serve: after main's end only what is kept. */
 export function chooseAccept(pages: Pages<unknown>, accept: string, isLiving: boolean): string {
-  const asked = pages.hasLogin === true ? accept : splitAccept(accept).formats;
+  const asked = pages.hasLogin ? accept : splitAccept(accept).formats;
   return isLiving ? asked : (findPage(pages, asked)?.accept ?? asked);
 }
 
@@ -183,9 +185,10 @@ export function takePage<Store>(
   const accept = isPlain ? TEXT_ACCEPT : asked;
   const pages = countUnreadable(isPlain ? leaveOut(before, asked) : before, accept, 0);
   const polled = listPolled(pages, nowMs, mayOpenPage);
-  const kept = listKept(pages);
-  const same = listShown(pages, accept).find((each) => each.type.contentType === type.contentType) ?? null;
-  const getsNoPage = mayOpenPage ? !polled.includes(accept) : kept.length > 0;
+  const shown = listShown(pages, accept);
+  const same = shown.find((each) => each.type.contentType === type.contentType) ?? null;
+  const hasNoRoom = shown.length > 0 || listKept(pages).length >= ACCEPTS_MAX_COUNT;
+  const getsNoPage = mayOpenPage ? !polled.includes(accept) : hasNoRoom;
   // A page of the same type serves this Accept too.
   if (getsNoPage && !isKept(pages, accept)) return { pages, page: same };
   if (isTooLarge(pages, accept, sizeBytes, polled)) {
@@ -206,7 +209,9 @@ export function takeKept<Store>(
   readAtMs: number,
   nowMs: number | null,
 ): Pages<Store> {
-  const pages = kept === RICH_ACCEPT ? { ...before, hasRichFailed: false } : before;
+  const hasLogin = before.hasLogin && splitAccept(kept).login !== undefined;
+  const hasRichFailed = before.hasRichFailed && kept !== RICH_ACCEPT;
+  const pages = { ...before, hasLogin, hasRichFailed };
   const list = pages.list.map((each) => (each.store === store ? { ...each, readAtMs } : each));
   if (nowMs === null) return { ...pages, list };
   const lost = pages.uses.filter(({ unreadableCount }) => unreadableCount >= UNREADABLE_WARNED_COUNT);
