@@ -103,7 +103,9 @@ export async function openFront(
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
     clock,
     ...answers,
-    onRequest: events.addRequest,
+    onRequest(request, accept) {
+      if (source.mayShow(accept)) events.addRequest(request);
+    },
     onServed(served) {
       const { called, served: kind } = served.answer;
       if (called !== undefined || kind === 'snapshot') {
@@ -250,6 +252,8 @@ function openEvents() {
       ...request
     }: Served<FrontAnswer>): void {
       servedCount++;
+      // Its request was not told of where no page could be shown to it before.
+      add({ kind: 'requested', request });
       add({ kind: 'scraped', scrape: { ...request, served, isByRefusal, readAtMs, oldestAtMs, called } });
     },
     take: (): Event | null => waiting.shift() ?? null,

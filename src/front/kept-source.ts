@@ -60,6 +60,8 @@ export type KeptPages = {
   readonly choose: (accept: string) => string;
   readonly state: () => SourceState;
   readonly observe: (inFlightCount: number) => FrontObservation;
+  /** Whether a page is kept that who asks like this may see, or none yet. */
+  readonly mayShow: (accept: string) => boolean;
   readonly takeView: (view: MainView) => void;
   /** A scraper asks for these formats. */
   readonly use: (accept: string) => void;
@@ -205,6 +207,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
       ...(hasPutAside(known.calls) && { hasOwedPage: true }),
       ...(lostCallsCount > 0 && { lostCallsCount }),
     }),
+    mayShow: (accept) => known.source.answeredAtMs === null || findPage(known.pages, accept) !== null,
     takeView: (view) => takeVanished(take(takeMain(known, view))),
     use(accept) {
       if (hasFormats) change({ pages: takeUse(known.pages, choose(accept), nowMs()) });

@@ -43,8 +43,8 @@ export type ServerParts<Answer extends ScrapeAnswer = ScrapeAnswer> = {
   readonly answer: (request: ScrapeRequest) => Promise<Answer | Unavailable>;
   /** Reads and keeps the source's answer now. Never rejects. */
   readonly snapshot: (signal: AbortSignal) => Promise<{ kind: 'kept' } | { kind: 'failed'; why: string }>;
-  /** A GET of a scraper has come. */
-  readonly onRequest: (request: ScraperRequest) => void;
+  /** A GET of a scraper has come, with this Accept. */
+  readonly onRequest: (request: ScraperRequest, accept: string) => void;
   readonly onServed: (served: Served<Answer>) => void;
 };
 
@@ -126,9 +126,10 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     const startedAtMs = clock.nowMs();
     inFlightCount++;
     const scraper = describeScraper(request, connection, serving.connections, startedAtMs);
-    if (scraper !== null) parts.onRequest(scraper);
+    const accept = readAccept(request.headers.accept, request.headers.authorization);
+    if (scraper !== null) parts.onRequest(scraper, accept);
     return async () => {
-      await answerScrape(exchange, startedAtMs, scraper);
+      await answerScrape(exchange, { startedAtMs, accept, scraper });
       inFlightCount--;
     };
   }
@@ -137,18 +138,14 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     return (method === 'GET' || method === 'HEAD') && paths.includes(readRequestPath(url));
   }
 
-  async function answerScrape(exchange: Exchange, startedAtMs: number, scraper: ScraperRequest | null): Promise<void> {
+  async function answerScrape(exchange: Exchange, asked: Omit<ScrapeRequest, 'timeoutMs' | 'signal'>): Promise<void> {
     const { request, connection } = exchange;
-    if (connection.gone.aborted) return;
+    const { gone: signal } = connection;
+    if (signal.aborted) return;
+    const { startedAtMs, scraper } = asked;
     const header = request.headers[SCRAPE_TIMEOUT_HEADER]?.toString();
-    const scrape: ScrapeRequest = {
-      startedAtMs,
-      accept: readAccept(request.headers.accept, request.headers.authorization),
-      scraper,
-      timeoutMs: readScrapeTimeout(header),
-      signal: connection.gone,
-    };
-    const answer = await waitUnless(parts.answer(scrape), { signal: connection.gone });
+    const scrape = { ...asked, timeoutMs: readScrapeTimeout(header), signal };
+    const answer = await waitUnless(parts.answer(scrape), { signal });
     if (answer === null) return;
     if (answer.kind === 'unavailable') return sendText(exchange, 503, answer.why);
     const isWhole = await sendBody(exchange, answer.body);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { LogEntry } from '../../src/decide/messages.ts';
 import { TEXT_ACCEPT } from '../../src/decide/serve/budget.ts';
-import { ENDED, openWorld } from './front-world.ts';
+import { ENDED, openWorld, turn } from './front-world.ts';
 import { scrape } from './source.ts';
 
 const [ALICE, BOB, EVE] = ['alice', 'bob', 'eve'].map((name) => `Bearer ${name}`);
@@ -111,4 +111,20 @@ test('a login that main refused once is tried again for a call of /-/snapshot', 
   assert.equal((await post()).status, 200);
   await end();
   assert.deepEqual(await ask(ALICE), { by: 'alice', number: 4, isText: true });
+});
+
+test('a scraper that is shown no page is not waited for', async (t) => {
+  const { front, ask } = await openProgram(t, (login) => login === ALICE || login === BOB);
+  async function takeScrape(login?: string) {
+    await ask(login);
+    const kinds: string[] = [];
+    for (; kinds.at(-1) !== 'scraped'; await turn()) kinds.push(front.takeEvent()?.kind ?? 'none');
+    return kinds.filter((kind) => kind !== 'none');
+  }
+  await ask();
+  assert.equal(front.takeEvent()?.kind, 'requested', 'nothing is kept yet');
+  assert.equal((await takeScrape(ALICE))[0], 'requested');
+  for (const login of [undefined, EVE]) await ask(login);
+  assert.equal(front.takeEvent(), null);
+  assert.deepEqual(await takeScrape(BOB), ['requested', 'scraped'], 'it is known now');
 });
