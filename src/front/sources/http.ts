@@ -1,6 +1,6 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
-import { TEXT_ACCEPT } from '../../decide/serve/budget.ts';
+import { splitAccept, TEXT_ACCEPT } from '../../decide/serve/budget.ts';
 import { ACCEPTS_MAX_COUNT } from '../../decide/serve/pages.ts';
 import { chooseReading, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
 import type { PageType } from '../../exposition/format.ts';
@@ -72,7 +72,7 @@ export function openHttpSource(
     if (!isKnown) remember(accept, page, shown.promise);
     const reading = await (isKnown ? before?.reading : shown.promise);
     // Where both are read, the text says what is judged: labels such as `le` differ.
-    const isOther = format !== 'text' && !accept.startsWith(TEXT_ACCEPT);
+    const isOther = format !== 'text' && splitAccept(accept).formats !== TEXT_ACCEPT;
     return { ...(reading as ExporterReading), ...(result.mayBeCut && { mayBeCut: true }), ...(isOther && { isOther }) };
   }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { encodeBytes } from '../../../src/base/wire.ts';
+import { TEXT_ACCEPT } from '../../../src/decide/serve/budget.ts';
 import { TEXT_TYPE } from '../../../src/exposition/format.ts';
 import { openHttpSource, START_METRIC } from '../../../src/front/sources/http.ts';
 import type { Beginning } from '../../../src/front/sources/source.ts';
@@ -17,10 +18,10 @@ const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n';
 
 type Result = { readonly beginning: Beginning; readonly reading: ExporterReading };
 
-async function readOnce(answer: Answerer, signal: AbortSignal = NEVER): Promise<Result> {
+async function readOnce(answer: Answerer, signal: AbortSignal = NEVER, accept?: string): Promise<Result> {
   await using peer = await openPeer(answer);
   const source = openHttpSource(peer.url, ['locust_up']);
-  const { begun, ended } = source.read(signal);
+  const { begun, ended } = source.read(signal, accept);
   const result = { beginning: await begun, reading: await ended };
   await source.close();
   return result;
@@ -105,6 +106,15 @@ test('read() takes any content type, and none, for text where it is no other', a
     const body = takeBody(await readOnce((socket) => socket.write(answer)));
     assert.equal(String(await readAll(body)), 'a 1\n', type);
     assert.deepEqual(body.type, { format: 'text', contentType: type.startsWith('TEXT') ? type : TEXT_TYPE });
+  }
+});
+
+test('read() takes OpenMetrics for another format than the text, unless only the text was asked for', async () => {
+  const answer = answerWith('# EOF\n').replace('text/plain', 'application/openmetrics-text; version=1.0.0');
+  const asked = { '': undefined, '\nBearer a': undefined, ';q=0.6,application/openmetrics-text;q=0.5': true };
+  for (const [more, isOther] of Object.entries(asked)) {
+    const { reading } = await readOnce((socket) => socket.write(answer), NEVER, TEXT_ACCEPT + more);
+    assert.equal(reading.isOther, isOther, more);
   }
 });
 
