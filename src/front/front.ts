@@ -103,14 +103,10 @@ export async function openFront(
     ...(kind === 'locust' ? { quitPath: '/quitquitquit' } : {}),
     clock,
     ...answers,
-    onRequest(request, accept) {
-      if (source.mayShow(accept)) events.addRequest(request);
-    },
+    onRequest: (request, accept) => source.mayShow(accept) && events.addRequest(request),
     onServed(served) {
       const { called, served: kind } = served.answer;
-      if (called !== undefined || kind === 'snapshot') {
-        source.takeCalled(called ?? null, scrapers.find(served));
-      }
+      if (called !== undefined || kind === 'snapshot') source.takeCalled(called ?? null, scrapers.find(served));
       // After the end it is not the last page: that comes with the next scrape.
       if (called === undefined || source.state().view.main !== 'ended') events.addServed(served);
     },

@@ -128,10 +128,7 @@ export function openRoutes<Answer extends ScrapeAnswer>(
     const scraper = describeScraper(request, connection, serving.connections, startedAtMs);
     const accept = readAccept(request.headers.accept, request.headers.authorization);
     if (scraper !== null) parts.onRequest(scraper, accept);
-    return async () => {
-      await answerScrape(exchange, { startedAtMs, accept, scraper });
-      inFlightCount--;
-    };
+    return () => answerScrape(exchange, { startedAtMs, accept, scraper }).finally(() => inFlightCount--);
   }
 
   function isScrapeRequest({ method, url = '' }: IncomingMessage): boolean {
