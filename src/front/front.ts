@@ -123,7 +123,10 @@ export async function openFront(
       port: server.port,
       observe,
       settle: server.settle,
-      readExporter: reads.observe,
+      async readExporter(signal, need) {
+        await source.look();
+        return reads.observe(signal, need);
+      },
       takeEvent() {
         const event = events.take();
         return event?.kind === 'scraped' ? { ...event, front: observe() } : event;

@@ -6,6 +6,7 @@ import { TEXT_ACCEPT, type Wanted } from '../decide/serve/budget.ts';
 import { addCall, findCall, hasPutAside, isOwed, keepLiving, replacePages, takeCalled } from '../decide/serve/calls.ts';
 import {
   type Dropped,
+  isLookDue,
   type Known,
   type Step,
   takeFailed,
@@ -47,7 +48,7 @@ type Called = { readonly number: number; readonly snapshot: Snapshot };
 export type KeptAnswer = BegunAnswer & { readonly readAt: Moment; readonly kept: Promise<Kept> };
 
 /** A source whose answers are kept: a page for each Accept in use. */
-export type KeptSource = Source<KeptAnswer> & KeptPages;
+export type KeptSource = Source<KeptAnswer> & KeptPages & { readonly look: () => Promise<void> };
 
 /**
  * What is kept of a source, and known of it.
@@ -70,6 +71,7 @@ export type KeptPages = {
   /** The page of a call that this scraper has not had; `isReplaced`: only if it is no longer the newest. */
   readonly findCalled: (scraperId: number, accept: string, isReplaced: boolean) => Promise<Called | null>;
   readonly isOwed: (scraperId: number) => boolean;
+  readonly isLookDue: () => boolean;
   /** The scraper has had the page of that call; null: the newest page. */
   readonly takeCalled: (number: number | null, scraperId: number) => void;
   readonly keepLiving: (livingIds: readonly number[]) => void;
@@ -123,7 +125,11 @@ export function keepSource(source: Source, parts: KeepParts): KeptSource {
     return { begun: answer, ended: settled };
   }
 
-  return { ...source, ...pages, read };
+  async function look(): Promise<void> {
+    if (pages.isLookDue() && (await source.isGone?.()) === true) refuse();
+  }
+
+  return { ...source, ...pages, read, look };
 }
 
 /** What is not kept is not judged either: both are of one page. */
@@ -223,6 +229,7 @@ function openPages(hasFormats: boolean, { kind, isTextWanted, isPushed, log, met
       return call && snapshot ? { number: call.number, snapshot } : null;
     },
     isOwed: (scraperId) => isOwed(known.calls, scraperId),
+    isLookDue: () => isLookDue(known, nowMs()),
     takeCalled: (number, id) => change({ calls: takeCalled(known.calls, number, id) }),
     keepLiving: (livingIds) => change({ calls: keepLiving(known.calls, livingIds) }),
     wanted: () => listWanted(known.pages, nowMs(), isLiving()),

@@ -40,8 +40,9 @@ export function openSource({ locust = EXPORTERS, ...parts }: FrontSourceParts): 
   if (kind === 'files') return openFileSource(url, metricNames, log, selectors);
   if (kind === 'program') {
     const dial = dialBeside(podIp);
-    const { openExchange: open = (origin) => openExchange(origin, dial) } = parts;
-    return openHttpSource(url, [...metricNames, START_METRIC], selectors, { open, clock });
+    const by = { open: (origin: URL) => openExchange(origin, dial), connect: dial };
+    const { openExchange: open } = parts;
+    return openHttpSource(url, [...metricNames, START_METRIC], selectors, { ...(open ? { open } : by), clock });
   }
   const path = locust.path === '/metrics' ? null : locust.path;
   return openLocustSource({ ...parts, ...locust, url: new URL(url.href.slice('locust+'.length)), path });

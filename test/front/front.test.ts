@@ -222,3 +222,18 @@ for (const livingCount of [1, 0]) {
     assert.match(await world.page(), /^extracted 1\nprocess.* 3\n$/);
   });
 }
+
+test('a program that called is seen to be gone before a read is due: the next serves another page', async (t) => {
+  const world = await openWorld(t, { body: 'rows 40\n' });
+  const { front, source, post, page } = world;
+  await post();
+  const { requestsCount } = source;
+  await front.readExporter(NEVER);
+  await source.stop();
+  await front.readExporter(NEVER);
+  source.answer = reply('rows 60\n');
+  await source.start();
+  await front.readExporter(NEVER);
+  assert.equal(source.requestsCount, requestsCount);
+  assert.deepEqual([await page(), await page()], ['rows 40\n', 'rows 60\n']);
+});

@@ -51,7 +51,7 @@ export function weigh(): readonly Weight[] {
   ]);
   const keeper = countLines(['src/keeper', 'src/decide/keep']);
   return [
-    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 21_400, plan: 18_000 },
+    { name: 'src/ without the keeper: lines', is: sum(sources) - sum(keeper), most: 21_440, plan: 18_000 },
     { name: 'the keeper and its rules: lines', is: sum(keeper), most: 1_200 },
     { name: 'src/: files', is: sources.length, most: 162, plan: 140 },
     { name: 'src/: entries at its root', is: new Set(sources.map(({ path }) => path.split('/')[1])).size, most: 15 },
@@ -69,7 +69,7 @@ export function weigh(): readonly Weight[] {
     {
       name: 'test/ without the keeper: lines of TypeScript',
       is: sum(countLines(['test/*.ts'])) - sum(countLines(['test/keeper', 'test/decide/keep'])) - sum(frameworks),
-      most: 49_440,
+      most: 49_460,
       plan: 45_000,
     },
     { name: 'the frameworks on a cluster: lines of TypeScript', is: sum(frameworks), most: 1_015 },

@@ -90,6 +90,15 @@ export function takeRefused<Store, Put>(known: Known<Store, Put>): Step<Store, P
   return { known: { ...known, source: takeRefusal(source), calls: endCalls(calls), unreadWhy }, fate: 'restored' };
 }
 
+/** A program that asks for a snapshot at its end is gone within seconds. */
+const CALLED_MS = 10_000;
+
+/** Whether to look, without a read, if a program is gone: reads may rest until the next has begun. */
+export function isLookDue({ source, calls }: Known<unknown, unknown>, nowMs: number): boolean {
+  const isRecent = nowMs - (source.calledAtMs ?? nowMs) < CALLED_MS;
+  return isRecent && source.view.main === 'living' && calls.some(({ isOver }) => !isOver);
+}
+
 /** Main is seen like this; null: what has vanished stays so. */
 export function takeMain<Store, Put>(known: Known<Store, Put>, view: MainView): Step<Store, Put, VanishedFate | null> {
   const fate = findVanishedFate(known.source.view, view, known.source.kind);

@@ -1,5 +1,6 @@
 // A program's own /metrics as the source: its body is handed on as it comes, and looked at afterwards.
 
+import type { Dial } from '../../base/net/exchange.ts';
 import { splitAccept, TEXT_ACCEPT } from '../../decide/serve/budget.ts';
 import { ACCEPTS_MAX_COUNT } from '../../decide/serve/pages.ts';
 import { chooseReading, type ExpositionReader, openExposition, type Selector } from '../../exposition/exposition.ts';
@@ -16,6 +17,9 @@ import type { Beginning, Source } from './source.ts';
 /** When the program began: the clients for Go, Java, Node and Python all show it, unless told otherwise. */
 export const START_METRIC = 'process_start_time_seconds';
 
+/** Loopback answers at once. */
+const LOOK_TIMEOUT_MS = 250;
+
 /** A page up to this size is remembered next to others, a larger one alone. */
 const KNOWN_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -27,7 +31,7 @@ export function openHttpSource(
   url: URL,
   metricNames: readonly string[],
   selectors: readonly Selector[] = [],
-  options: Partial<Pick<GetterParts, 'open' | 'isForServing' | 'clock'>> = {},
+  { connect, ...options }: Partial<Pick<GetterParts, 'open' | 'isForServing' | 'clock'>> & { connect?: Dial } = {},
 ): Source {
   const parts: GetterParts = { url, isForServing: true, ...options };
   /** At most one: where two reads ran at a time, one connection is enough afterwards. */
@@ -88,6 +92,13 @@ export function openHttpSource(
     path: url.pathname === '/metrics' ? null : url.pathname,
     close: closeIdle,
     rest: closeIdle,
+    ...(connect && {
+      async isGone() {
+        const result = await connect(url.hostname, Number(url.port || 80), { timeoutMs: LOOK_TIMEOUT_MS });
+        if (result.kind === 'open') result.socket.destroy();
+        return result.kind === 'refused';
+      },
+    }),
     takesAccept: true,
     read(signal, accept = TEXT_ACCEPT) {
       const begun = Promise.withResolvers<Beginning>();

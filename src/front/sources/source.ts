@@ -34,6 +34,8 @@ export type Source<SomeAnswer extends BegunAnswer = BegunAnswer> = {
   readonly expectEnd?: () => void;
   /** Closes connections that no read uses. Absent: it keeps none. */
   readonly rest?: () => Promise<void>;
+  /** Whether nothing listens there. Absent: it cannot tell. */
+  readonly isGone?: () => Promise<boolean>;
   /** Absent: it takes no pushes. */
   readonly pushes?: () => PushCounts;
   /** Where the front serves it besides /metrics; null: nowhere. */
