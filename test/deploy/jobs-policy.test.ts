@@ -87,7 +87,7 @@ test('the hook is written where main mounts it, and a textfile read in its volum
     const isHooked = name === 'hooked' || name === 'pushed';
     const { volumeMounts } = findSidecar(readJobGolden(name));
     const mount = { name: 'lastscrape-hooks', mountPath: '/lastscrape-hooks' };
-    const written = { name: 'work', mountPath: '/work/shared/', subPath: 'report', readOnly: true };
+    const written = { name: 'work', mountPath: '/data/shared/', subPath: 'report', readOnly: true };
     assert.deepEqual(volumeMounts, isHooked ? [mount] : name === 'own-url' ? [written] : undefined, name);
     const hooks = resolveVariables(readJobGolden(name))['LASTSCRAPE_HOOKS'];
     assert.equal(hooks, isHooked ? mount.mountPath : name === 'wrong-hook' ? 'pyhton' : undefined, name);
@@ -115,7 +115,7 @@ test('the metrics are read where the pod says that they are', () => {
     hooked: 'http://localhost:8000/metrics',
     'http-metrics': 'http://localhost:8000/metrics',
     'named-port': 'http://localhost:8000/stats',
-    'own-url': 'file:///work/shared/job.prom',
+    'own-url': 'file:///data/shared/job.prom',
     pushed: 'pushgateway://127.0.0.1:80',
     'scrape-ports': 'http://localhost:8000/metrics',
     'wrong-hook': 'http://localhost:8000/metrics',
