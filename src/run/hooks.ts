@@ -80,14 +80,17 @@ def ask():
             changes += (pools, "_shutdown", False), (executor, "submit", revive(executor.submit, revived))
         changes = [each for each in changes if hasattr(*each[:2])]
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+        # In its place may be that of PySocks, which is made of it and asks a proxy, or gevent's, which serves.
+        kinds = [each for each in getattr(socket.socket, "__mro__", ()) if each.__module__ == "socket"]
         host, _, path = URL.partition("://")[2].partition("/")
         name, _, port = host.rpartition(":")
         request = "POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (path, host)
         try:
             for change in changes:
                 setattr(*change)
-            # localhost has two addresses at most.
-            with socket.create_connection((name.strip("[]"), int(port)), min(1, until - monotonic())) as connection:
+            with (kinds or [socket.socket])[0](socket.AF_INET6 if ":" in name else socket.AF_INET) as connection:
+                connection.settimeout(until - monotonic())
+                connection.connect((name.strip("[]"), int(port)))
                 connection.sendall(request.encode())
                 connection.settimeout(max(until - monotonic(), 0.001))
                 connection.recv(4096)
@@ -143,15 +146,16 @@ def listens():
     """Whether this process has a TCP port on which it listens; where that cannot be seen: yes."""
     tables = [name for name in ("/proc/self/net/tcp", "/proc/self/net/tcp6") if os.path.exists(name)]
     own = set()
-    for fd in os.listdir("/proc/self/fd") if tables else ():
+    for fd in os.listdir(b"/proc/self/fd") if tables else ():
         try:
-            own.add(os.readlink("/proc/self/fd/" + fd))
+            own.add(os.readlink(b"/proc/self/fd/" + fd))
         except OSError:
             pass  # That of the listing itself.
     # A load test's pod may have 60,000 rows, and a probe of main that has no socket one second.
-    for table in tables if "socket:" in "".join(own) else ():
-        with open(table, encoding="ascii") as rows:
-            if any(row[3] == "0A" and "socket:[%s]" % row[9] in own for row in map(str.split, rows)):
+    for table in tables if b"socket:" in b"".join(own) else ():
+        # Text needs a codec, which a program that gave up its rights may not read.
+        with open(table, "rb") as rows:
+            if any(row[3] == b"0A" and b"socket:[%s]" % row[9] in own for row in map(bytes.split, rows)):
                 return True
     return not tables
 

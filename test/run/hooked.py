@@ -151,6 +151,17 @@ if ending == "interpreter":
     interpreters.destroy(interpreters.create())
 if ending == "child":
     subprocess.check_call([sys.executable, "-c", "import socket; print(socket.gethostname() != '')"])
+if ending == "bare":
+
+    class Proxied(socket.socket):
+        """As that of PySocks, which connects to a proxy."""
+
+        def connect(self, address):
+            raise ConnectionRefusedError("no proxy")
+
+    socket.socket = Proxied
+    # As where it gave up its rights to read it.
+    sys.modules["encodings.ascii"] = None
 value = 1000000
 worked.set(value)
 if ending == "handler":

@@ -152,7 +152,7 @@ const USER = makeOwn('user', 'print("user", __file__)\n', 'usercustomize');
 const LAST = ['POST /-/snapshot 1000000,1000000'];
 /** What is played, and the calls that come of it. */
 const ROWS: readonly (readonly [row: Omit<Play, 'isHooked'>, snapshots: readonly string[]])[] = [
-  ...['return', 'exit', 'raise', 'sigint', 'fork', 'child'].map((ending) => [{ ending }, LAST] as const),
+  ...['return', 'exit', 'raise', 'sigint', 'fork', 'child', 'bare'].map((ending) => [{ ending }, LAST] as const),
   [{ ending: 'handler' }, [...LAST, 'POST /-/snapshot NaN,0']],
   [{ own: OWN }, LAST],
   [{ own: USER }, LAST],
