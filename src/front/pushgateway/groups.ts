@@ -107,8 +107,7 @@ export function listFamilies({ groups, leftovers }: PushStore): readonly KeptFam
  */
 function keepLeftovers(store: PushStore, groups: PushStore['groups'], before: Group['families'], takenAtMs: number) {
   const present = indexFamilies(groups);
-  const isPresent = (family: KeptFamily) => present.get(family.name)?.includes(family) === true;
-  const removed = [...before.values()].filter((family) => !isPresent(family));
+  const removed = [...before.values()].filter((family) => !present.get(family.name)?.includes(family));
   const leftovers = [...store.leftovers, ...removed].flatMap((family): readonly KeptFamily[] => {
     if (family.pushedAtMs < takenAtMs || findCollision(family, present) !== null) return [];
     const others = present.get(family.name) ?? [];
@@ -141,10 +140,10 @@ function findContradiction(groups: PushStore['groups'], families: readonly Pushe
   for (const family of families) {
     const collision = findCollision(family, present);
     if (collision !== null) return collision;
-    const [one, ...others] = present.get(family.name) as readonly KeptFamily[];
-    for (const key of others.length === 0 ? [] : family.series.keys()) {
-      const count = [one, ...others].filter((each) => each?.series.has(key)).length;
-      if (count > 1) return `${family.name}{${key}} was collected before with the same name and label values`;
+    const all = present.get(family.name) as readonly KeptFamily[];
+    for (const key of all.length === 1 ? [] : family.series.keys()) {
+      if (all.filter(({ series }) => series.has(key)).length > 1)
+        return `${family.name}{${key}} was collected before with the same name and label values`;
     }
   }
   return null;

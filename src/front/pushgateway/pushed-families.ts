@@ -191,11 +191,13 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
     const bound = family.type === 'histogram' ? 'le' : 'quantile';
     const rest = labels.filter(([label]) => label !== bound);
     const points = families.findPoints(family, rest);
+    const text = labels.find(([label]) => label === bound)?.[1];
     const suffix = name.slice(family.name.length);
     if (suffix === '_sum') points.sum = value;
     else if (suffix === '_count') points.count = value;
-    else {
-      const at = readNumber(labels.find(([label]) => label === bound)?.[1] ?? '');
+    // Pushgateway leaves a sample without a bound out too, and takes the rest of the push.
+    else if (text !== undefined) {
+      const at = readNumber(text);
       if (Number.isNaN(at)) families.refuse(`expected a number as value of the label ${bound} of ${name}`);
       families.addRow(points, at, value);
     }
