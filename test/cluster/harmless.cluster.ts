@@ -132,8 +132,11 @@ export function runHarmlessScenarios(): void {
     ['Guaranteed', { limits: max }, {}],
     ['BestEffort', {}, {}],
     ['Burstable', { requests: { cpu: '100m' }, limits: max }, { min: { cpu: '50m' }, max }],
+    // Of the pod as a whole, where main has all of it already.
+    ['Burstable', { requests: { cpu: '100m' }, limits: max }, { type: 'Pod', max, maxLimitRequestRatio: { cpu: 2 } }],
   ] as const) {
-    const title = `harmless: a ${qosClass} pod stays one, where Pod Security is restricted, and within a LimitRange`;
+    const range = 'type' in limits ? 'a LimitRange of pods' : 'a LimitRange';
+    const title = `harmless: a ${qosClass} pod stays one, where Pod Security is restricted, and within ${range}`;
     runLabelledScenario(title, RESTRICTED, async (namespace) => {
       await namespace.apply(limit(limits));
       const securityContext = {
