@@ -162,6 +162,7 @@ const shell = (script: string, more = {}) => ({ image: IMAGES.busybox, args: ['-
 const SPECIAL: readonly (readonly [what: string, isAdded: boolean, Record<string, string>, object, object])[] = [
   // The API server keeps its sources as null.
   ['a volume of nothing', true, { 'prometheus.io/port': '8000' }, {}, { volumes: [{ name: 'none', projected: {} }] }],
+  ['an empty scheme, which Prometheus takes for http', true, { 'prometheus.io/scheme': '' }, {}, {}],
   ...UNHOLDABLE.map(
     ([what, value]) => [`${what} in an annotation`, false, { 'lastscrape.dev/ttl': value }, {}, {}] as const,
   ),

@@ -329,7 +329,7 @@ c.name == 'lastscrape' || c.?args.orValue(dyn([])).size() == 0 && ({{ include "l
   expression: variables.annotations[?'prometheus.io/port'].orValue('')
 - name: port
   expression: >-
-    variables.pushPort != 0 || variables.ownUrl != '' || variables.annotations[?'prometheus.io/scheme'].orValue('http') != 'http' ? ''
+    variables.pushPort != 0 || variables.ownUrl != '' || variables.annotations[?'prometheus.io/scheme'].orValue('') == 'https' ? ''
     : {{ include "lastscrape.isPort" "variables.portText" }} ? string(int(variables.portText))
     : variables.namedPorts.size() == 0 ? '' : string(variables.namedPorts[0][0].containerPort)
 - name: frontText
