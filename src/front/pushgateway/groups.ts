@@ -166,7 +166,7 @@ const PATH = /^\/metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
 /** The group that a path names, or why it names no group; null: the path is not for pushes. */
 export function readGrouping(target: string): Grouping | string | null {
   // Percent-decoded before it is split, as in Go: a slash in a value needs base64.
-  const path = orNull(() => decodeURIComponent(target.replace(/[?#].*$/s, '')));
+  const path = orNull(() => decodeURIComponent(target.replace(/\?.*$/s, '')));
   const [match, encoding, job = '', rest = ''] = PATH.exec(path ?? '') ?? [];
   if (path === null) return 'the path is not percent-encoded UTF-8';
   if (match === undefined) return null;
@@ -188,7 +188,7 @@ export function readGrouping(target: string): Grouping | string | null {
 /** Base64 for URLs, padded or not (RFC 4648, 5). Null: not Base64, or not of UTF-8. */
 function readValue(text: string, encoding: string | undefined): string | null {
   if (encoding === undefined) return text;
-  const digits = text.replace(/=+$/, '');
+  const digits = text.replace(/[\r\n]|=+$/g, '');
   if (!/^[\w-]*$/.test(digits) || digits.length % 4 === 1) return null;
   const value = Buffer.from(digits, 'base64url');
   return Buffer.from(value.toString()).equals(value) ? value.toString() : null;

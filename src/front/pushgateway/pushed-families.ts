@@ -16,7 +16,7 @@ import {
   unescapeHelp,
 } from '../../exposition/lexer.ts';
 import { openLineCutter } from '../../exposition/line-cutter.ts';
-import { openReadableCheck, READABLE_LINE_MAX_BYTES } from '../../exposition/readable.ts';
+import { READABLE_LINE_MAX_BYTES } from '../../exposition/readable.ts';
 
 /** A family of one push. */
 export type PushedFamily = {
@@ -73,7 +73,6 @@ type Draft = {
 const SERIES_LENGTH = 40;
 /** What a family holds besides its series and its help takes as much memory as this many letters. */
 export const FAMILY_LENGTH = 200;
-const LABEL_NAME = /^(?!__name__$)[a-zA-Z_]\w*$/;
 
 /** Collects the families of one body. */
 export function openPushedFamilies(grouping: Grouping) {
@@ -88,9 +87,8 @@ export function openPushedFamilies(grouping: Grouping) {
   };
   const seriesOf = (labels: readonly Label[]) => {
     if (new Map(labels).size < labels.length) why ??= 'a label twice in one series';
-    const wrong = labels.find(([name]) => !LABEL_NAME.test(name));
-    if (wrong !== undefined) why ??= `invalid label name ${JSON.stringify(wrong[0])}`;
-    if (labels.some(([name]) => name.startsWith('__'))) fault ??= 'a label name that begins with "__"';
+    if (labels.some(([name]) => name === '__name__')) why ??= 'a label "__name__"';
+    if (labels.some(([name]) => /^(?:__|$)/.test(name))) fault ??= 'a label name that begins with "__", or is empty';
     return formatSeries(labels, grouping);
   };
   return {
@@ -105,7 +103,6 @@ export function openPushedFamilies(grouping: Grouping) {
     },
     find: (name: string) => drafts.get(name),
     add(name: string, type: FamilyType | null = null): Draft {
-      if (formatName(name) !== name) why ??= `invalid metric name ${JSON.stringify(name)}`;
       const draft: Draft = { name: copyText(name), type, suffix: '', help: null, series: new Map() };
       if (count(FAMILY_LENGTH)) drafts.set(draft.name, draft);
       return draft;
@@ -116,23 +113,20 @@ export function openPushedFamilies(grouping: Grouping) {
       if (count(key.length + SERIES_LENGTH)) series.set(key, formatGoFloat(value));
     },
     findPoints({ type, series }: Draft, labels: readonly Label[]): Points {
-      const bound = type === 'summary' ? 'quantile' : 'le';
-      if (grouping.has(bound) || labels.some(([label]) => label === bound))
-        fault ??= `a ${type} with a label "${bound}"`;
+      if (type === 'summary' && (grouping.has('quantile') || labels.some(([label]) => label === 'quantile')))
+        fault ??= 'a summary with a label "quantile"';
       const key = seriesOf(labels);
       const points = (series.get(key) as Points | undefined) ?? { rows: new Map(), sum: 0, count: 0 };
       if (count(key.length + SERIES_LENGTH)) series.set(key, points);
       return points;
     },
+    /** Of a bound that comes twice Prometheus takes the first. */
     addRow({ rows }: Points, at: number, value: number): void {
-      if (rows.has(at)) fault ??= `${formatGoFloat(at)} is twice a bound in one series`;
-      if (count(SERIES_LENGTH)) rows.set(at, value);
+      if (!rows.has(at) && count(SERIES_LENGTH)) rows.set(at, value);
     },
     end(hasNative = false): PushedBody {
       if (why !== null) return { kind: 'unreadable', why };
       const families = [...drafts.values()].filter(({ series }) => series.size > 0).map(makeFamily);
-      const names = new Set(families.map(({ name }) => name));
-      if (names.size < families.length) fault ??= 'a family twice, by two names of OpenMetrics';
       return { kind: 'read', families, fault, hasNative };
     },
   };
@@ -154,20 +148,26 @@ function formatPoints(name: string, type: FamilyType | null, key: string, { rows
   const isHistogram = type === 'histogram';
   const [row, bound] = isHistogram ? [`${name}_bucket`, 'le'] : [name, 'quantile'];
   if (isHistogram && !rows.has(Number.POSITIVE_INFINITY)) rows.set(Number.POSITIVE_INFINITY, count);
-  const lines = [...rows].map(
-    ([at, value]) => `${row}{${key},${bound}="${formatGoFloat(at)}"} ${formatGoFloat(value)}\n`,
-  );
-  return `${lines.join('')}${name}_sum{${key}} ${formatGoFloat(sum)}\n${name}_count{${key}} ${formatGoFloat(count)}\n`;
+  // Prometheus refuses a page on which a label comes twice, as Pushgateway's does where the group has "le".
+  const written = isHistogram && /(?:^|,)le="/.test(key) ? [] : [...rows];
+  const lines = written.map(([at, value]) => formatSample(row, `${key},${bound}="${formatGoFloat(at)}"`, value));
+  return `${lines.join('')}${formatSample(`${name}_sum`, key, sum)}${formatSample(`${name}_count`, key, count)}`;
 }
 
-const SAME_TYPES = { gauge: ['gauge'], histogram: ['histogram'], summary: ['summary'] } as const;
+function formatSample(name: string, key: string, value: number | string): string {
+  const written = formatName(name);
+  const series = written === name ? `${name}{${key}}` : `{${written},${key}}`;
+  return `${series} ${typeof value === 'string' ? value : formatGoFloat(value)}\n`;
+}
+
+const SAME_TYPES = { gauge: ['gauge'], histogram: ['histogram'], summary: ['summary'], untyped: ['untyped'] } as const;
 /** How the page writes a type, and the suffix that its samples add to the family's name. */
 const TYPES: Readonly<Record<TextFormat, Readonly<Record<string, readonly [FamilyType, string?]>>>> = {
-  text: { ...SAME_TYPES, counter: ['counter'], untyped: ['untyped'] },
+  text: { ...SAME_TYPES, counter: ['counter'], gaugehistogram: ['histogram'] },
   openMetrics: {
     ...SAME_TYPES,
     counter: ['counter', '_total'],
-    gaugehistogram: ['untyped'],
+    gaugehistogram: ['histogram'],
     info: ['gauge', '_info'],
     stateset: ['gauge'],
     unknown: ['untyped'],
@@ -191,12 +191,12 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
     const bound = family.type === 'histogram' ? 'le' : 'quantile';
     const rest = labels.filter(([label]) => label !== bound);
     const points = families.findPoints(family, rest);
-    const text = labels.find(([label]) => label === bound)?.[1];
+    const text = labels.findLast(([label]) => label === bound)?.[1];
     const suffix = name.slice(family.name.length);
     if (suffix === '_sum') points.sum = value;
     else if (suffix === '_count') points.count = value;
     // Pushgateway leaves a sample without a bound out too, and takes the rest of the push.
-    else if (text !== undefined) {
+    else if (text !== undefined && !/^nan$/i.test(text)) {
       const at = readNumber(text);
       if (Number.isNaN(at)) families.refuse(`expected a number as value of the label ${bound} of ${name}`);
       families.addRow(points, at, value);
@@ -205,15 +205,15 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
 
   return {
     onHeader(kind, name, text) {
-      const family = families.find(name) ?? families.add(name);
       if (text.trim() === '') return;
+      const family = findFamily(name);
       if (kind === 'help') {
         if (family.help !== null) families.refuse(`second HELP line for ${name}`);
         family.help = copyText(unescapeHelp(text));
         return;
       }
-      if (family.type !== null) families.refuse(`second TYPE line for ${name}, or TYPE after samples`);
-      const written = TYPES[format][text.trimEnd().toLowerCase()];
+      if (family.type !== null) return families.refuse(`second TYPE line for ${name}, or TYPE after samples`);
+      const written = TYPES[format][text.trimEnd().toLowerCase().replace('_', '')];
       if (written === undefined) families.refuse(`unknown metric type ${JSON.stringify(text)}`);
       const [type, suffix = ''] = written ?? ['untyped'];
       family.type = type;
@@ -223,6 +223,7 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
     onSample(sample) {
       const family = findFamily(sample.name);
       family.type ??= 'untyped';
+      if (sample.name === family.name) family.suffix = '';
       if (sample.timestamp !== undefined) families.reject('pushed metrics must not have timestamps');
       const value = readNumber(sample.value);
       if (isTooLarge(sample.value)) families.refuse(`expected a number as value of ${sample.name}`);
@@ -236,33 +237,30 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
   };
 }
 
+/** More blanks than a script indents its last line by. */
+const END_BYTES = 1_000;
 const NO_LINE_FEED = 'the body does not end with a line feed, which curl --data cuts off and --data-binary keeps';
 
 /** Reads a body of text 0.0.4 or OpenMetrics that was pushed to a group. */
 export function readPushedText(body: Uint8Array, format: TextFormat, grouping: Grouping): PushedBody {
   const families = openPushedFamilies(grouping);
-  if (format === 'openMetrics') {
-    // Pushgateway knows no OpenMetrics: then the rules are those of a scrape.
-    const check = openReadableCheck(format);
-    check.write(body);
-    const why = check.end();
-    if (why !== null) families.refuse(why);
-  }
   const sink = openLineSink(families, format);
   const cutter = openLineCutter({
     lineMaxBytes: READABLE_LINE_MAX_BYTES,
     onLongLine: () => families.refuse(`a line of more than ${READABLE_LINE_MAX_BYTES} bytes`),
     onLines(lines, isLast) {
-      const text = decodeUtf8(lines);
-      if (text === null) families.refuse('the body is not UTF-8');
-      if (text === null || families.isRefused()) return 0;
+      const text = lines.toString();
+      // Pushgateway reads no letter of a comment or a help.
+      if (decodeUtf8(lines) === null && /^[ \t]*[^ \t#].*\ufffd/m.test(text)) families.refuse('a line is not UTF-8');
+      if (families.isRefused()) return 0;
       return Buffer.byteLength(text.slice(readLines(text, sink, format, isLast)));
     },
   });
   cutter.write(body);
   cutter.end();
   // Half of a number must not pass for one.
-  if (format === 'text' && body.length > 0 && body.at(-1) !== 0x0a) families.refuse(NO_LINE_FEED);
+  const end = Buffer.from(body.subarray(-END_BYTES)).toString();
+  if (!/(?:^|\n)(?:[ \t]*|# EOF)$/.test(end)) families.refuse(NO_LINE_FEED);
   return families.end();
 }
 
@@ -274,7 +272,7 @@ export function* writePushedFamilies(families: Iterable<PushedFamily>): Generato
     const type = (parts[0] as PushedFamily).type;
     yield formatHead(name, type, help);
     for (const { series } of parts) {
-      for (const [key, text] of series) yield text.endsWith('\n') ? text : `${name}{${key}} ${text}\n`;
+      for (const [key, text] of series) yield text.endsWith('\n') ? text : formatSample(name, key, text);
     }
   }
 }

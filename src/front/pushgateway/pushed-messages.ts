@@ -12,6 +12,8 @@ const TYPES: readonly (readonly [type: FamilyType, field: number])[] = [
   ['summary', 4],
   ['untyped', 5],
   ['histogram', 7],
+  // A gauge histogram, which text has not.
+  ['histogram', 7],
 ];
 /** Of `Histogram`: schema, zero bucket, spans, deltas and counts. */
 const NATIVE_FIELDS = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
@@ -47,8 +49,9 @@ function readFamily(bytes: Buffer, families: Families): boolean {
   // One metric at a time is held: each is an object of 1 KB, and a body has hundreds of thousands.
   const message = readMessage(bytes, 4);
   const name = message.text(1);
-  const [type, valueField] = TYPES[message.number(3)] ?? ['untyped', 0];
-  if (valueField === 0) families.refuse(`type ${message.number(3)} of ${name} is not supported`);
+  const [type, valueField] = TYPES[message.number(3)] ?? [];
+  // Pushgateway takes it, and its page breaks off there.
+  if (name === '' || type === undefined || valueField === undefined) return false;
   const family = families.add(name, type);
   if (message.has(2)) family.help = message.text(2);
   let hasNative = false;

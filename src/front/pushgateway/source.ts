@@ -146,7 +146,7 @@ function openReceiver() {
     const pieces: Buffer[] = [];
     let sizeBytes = 0;
     try {
-      if (!/^(?:identity|gzip)?$/i.test(encoding)) return [400, 'of the encodings only gzip is supported'];
+      if (/^snappy$/i.test(encoding)) return [400, 'snappy is not supported, gzip is'];
       const body = /^gzip$/i.test(encoding) ? unpack(request) : request.iterator({ destroyOnReturn: false });
       for await (const piece of body) {
         pieces.push(piece);
