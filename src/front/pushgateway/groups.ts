@@ -161,7 +161,8 @@ function findCollision({ name, type }: PushedFamily, present: Index): string | n
   return isOf ? `${name} is what the ${parent} ${base} has` : null;
 }
 
-const PATH = /^\/metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
+/** Pushgateway sends a client whose URL ends with a slash on from `//metrics`. */
+const PATH = /^\/+metrics\/job(@base64)?\/([^/]*)(?:\/(.*))?$/s;
 
 /** The group that a path names, or why it names no group; null: the path is not for pushes. */
 export function readGrouping(target: string): Grouping | string | null {

@@ -133,7 +133,7 @@ export const PUSH_CASES: readonly PushCase[] = [
     'another path': '/metrics/jobs/j',
     'quotes in a label': `${J}/x/a%22b%5Cc%0Ad`,
   }),
-  ...paths({ 'an empty part, where Pushgateway redirects': `${J}/x//y/1` }, [200]),
+  ...paths({ 'an empty part, where Pushgateway redirects': `${J}/x//y/1`, 'one at the start': `/${J}` }, [200]),
   ...paths({ 'a job that is missing': '/metrics/job/', 'no UTF-8 in base64': `${J}/x@base64/_w` }, [400]),
   one('other methods', ['GET', J], ['PATCH', J, 'a 1\n']),
   one('a POST without a group', ['POST', '/metrics', 'a 1\n']),
