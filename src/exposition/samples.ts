@@ -1,7 +1,8 @@
-// Reads an exposition family by family, with labels, values and types, to send it on. Skips lines that are
-// neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
+// Reads an exposition family by family, with labels, values and types, and writes it as text. Skips lines
+// that are neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
 
 import { copyText } from '../base/text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatName } from './exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { Format } from './format.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
@@ -123,4 +124,19 @@ export function openFamilyReader(format: Format = 'text'): BodyReader<readonly F
 function readTimestamp(text: string, format: Format): number {
   const ms = format === 'openMetrics' ? Math.round(Number(text) * 1000) : Number(text);
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER));
+}
+
+/** The lines of a part in text 0.0.4, without timestamps. */
+export function* listFamilyLines(family: Family, change = (labels: readonly Label[]) => labels): Generator<string> {
+  const { name, type, help, isFirst, samples } = family;
+  // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
+  if (isFirst) yield formatHead(name, type, help || null);
+  for (const each of samples) yield formatSample(each, change(each.labels));
+}
+
+/** A quoted name stands in the braces; a Pushgateway wants --push.enable-utf8-names for it (not in 1.5.1). */
+function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
+  const isPlain = formatName(name) === name;
+  const parts = [...(isPlain ? [] : [formatName(name)]), ...labels.map(formatLabel)];
+  return `${isPlain ? name : ''}${parts.length === 0 ? '' : `{${parts}}`} ${formatGoFloat(value)}\n`;
 }

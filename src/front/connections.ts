@@ -19,7 +19,6 @@ export type Connection = {
   readonly isLoopback: boolean;
   /** Aborted when the connection ends on either side; the reason is a string. */
   readonly gone: AbortSignal;
-  hasFailed: boolean;
   /** The User-Agent of its last scrape; null: none yet. */
   scraperAgent: string | null;
   requestsCount: number;
@@ -82,9 +81,7 @@ function chooseToClose(open: readonly Connection[]): Connection | undefined {
   return idleLongest ?? groups.toSorted((one, other) => other.length - one.length)[0]?.[0];
 }
 
-/**
- * Why a connection is gone that nothing here closed: its client, or Node after an answer that was its last.
- */
+/** Why a connection is gone that nothing here closed: by its client, or by Node after its last answer. */
 export const CONNECTION_CLOSED = 'the client hung up';
 
 function openConnection(socket: Socket, number: number, clock: Clock, idleMs: number): Connection {
@@ -94,9 +91,6 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
   // `printf 'POST /-/snapshot HTTP/1.1…' | nc`.
   socket.once('end', () => {
     if (connection.scraperAgent !== null) connection.close('the client hung up');
-  });
-  socket.once('error', () => {
-    connection.hasFailed = true;
   });
   socket.once('close', () => {
     cancelIdle();
@@ -109,7 +103,6 @@ function openConnection(socket: Socket, number: number, clock: Clock, idleMs: nu
     address,
     isLoopback: address === '127.0.0.1' || address === '::1',
     gone: gone.signal,
-    hasFailed: false,
     scraperAgent: null,
     requestsCount: 0,
     answered: Promise.resolve(),

@@ -116,7 +116,7 @@ export async function openFront(
     return { ...opened, variable: 'LASTSCRAPE_FRONT' };
   }
   const { server } = opened;
-  const observe = () => ({ ...source.observe(server.inFlightCount), ...readCalls() });
+  const observe = () => ({ ...source.observe(server.inFlightCount()), ...readCalls() });
   return {
     kind: 'open',
     front: {

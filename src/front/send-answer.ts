@@ -111,7 +111,7 @@ async function send(
       if (!isTaken) throw new Error('the client has not taken all of it');
     }
     await turn();
-    return isFlushed && !connection.hasFailed;
+    return isFlushed && socket.errored === null;
   }
   let sentBytes = 0;
   let copiedBytes = 0;

@@ -57,7 +57,7 @@ const AGENT_LENGTH_MAX = 100;
 export type Server = {
   readonly port: number;
   /** Answers to scrapes that have begun and not ended. */
-  readonly inFlightCount: number;
+  readonly inFlightCount: () => number;
   /** Takes what waits in the kernel, after a standstill for example: its scrapes are in flight then. */
   readonly settle: () => Promise<void>;
   /** Closes every connection at once; from now on only /-/healthy is answered with a 200. */
@@ -82,9 +82,7 @@ export async function openServer<Answer extends ScrapeAnswer>(
     kind: 'listening',
     server: {
       port: (http.address() as AddressInfo).port,
-      get inFlightCount() {
-        return inFlightCount();
-      },
+      inFlightCount,
       settle: () => settleConnections(connections),
       retire,
       close,

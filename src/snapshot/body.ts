@@ -3,7 +3,8 @@
 
 import { waitUnless } from '../base/waits.ts';
 import { type FilterOptions, openFamilyFilter, openFamilyScan } from '../exposition/families.ts';
-import { type PageType, TEXT_PAGE } from '../exposition/format.ts';
+import { type Format, type PageType, TEXT_PAGE } from '../exposition/format.ts';
+import { type Family, openFamilyReader } from '../exposition/samples.ts';
 import { type Chunks, openChunks } from './chunks.ts';
 
 export type Body = {
@@ -144,13 +145,12 @@ export function makeWrittenBody(
 ): Body {
   let written: Body | null = null;
   const writeOnce = (): Body => {
-    if (written === null) {
-      const { body, push, end } = openBody();
-      write(push);
-      end();
-      written = body;
-    }
-    return written;
+    if (written !== null) return written;
+    const { body, push, end } = openBody();
+    write(push);
+    end();
+    written = body;
+    return body;
   };
   return {
     type: TEXT_PAGE,
@@ -173,6 +173,18 @@ export async function* readInTurns(pieces: AsyncIterable<Uint8Array>): AsyncGene
     yield piece;
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** Longer pieces are read in steps of this size. */
+const PIECE_BYTES = 8 * 1024;
+
+/** Reads a body piece by piece. @throws as `pieces` does */
+export async function* readFamilies(pieces: AsyncIterable<Uint8Array>, format?: Format): AsyncGenerator<Family> {
+  const reader = openFamilyReader(format);
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += PIECE_BYTES) yield* reader.write(piece.subarray(at, at + PIECE_BYTES));
+  }
+  yield* reader.end();
 }
 
 /** The pieces without the HELP, TYPE and sample lines of other families. @throws as `pieces` does */

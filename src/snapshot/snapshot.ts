@@ -2,8 +2,10 @@
 
 import type { VanishedFate } from '../decide/serve/serve.ts';
 import { BODY_MAX_BYTES } from '../exposition/exposition.ts';
-import { END_LINE } from '../exposition/format.ts';
-import { type Body, filterFamilies, openBody, readInTurns } from './body.ts';
+import { joinLines } from '../exposition/exposition-text.ts';
+import { END_LINE, type Format } from '../exposition/format.ts';
+import { listFamilyLines } from '../exposition/samples.ts';
+import { type Body, filterFamilies, openBody, readFamilies, readInTurns } from './body.ts';
 
 /** A moment by both clocks, read once, since the wall clock may be set. `seconds`: since 1970. */
 export type Moment = { readonly atMs: number; readonly seconds: number };
@@ -56,10 +58,10 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     if (atMs < (current?.readAt.atMs ?? atMs)) return false;
     const families = await body.families();
     // Of the last family each may have fewer lines than the one before: items that are worked off.
-    const isConfirmed = short?.size === families.size && findMissing(short, families).size === 0;
+    const isConfirmed = short?.symmetricDifference(families).size === 0;
     const last = new Set([...families].slice(-1));
     const hasLast = async () => given === null || (await countLines(given, last)) <= (await countLines(body, last));
-    const lacking = findMissing((await given?.families()) ?? NONE, families);
+    const lacking = ((await given?.families()) ?? NONE).difference(families);
     short = isConfirmed || (lacking.size === 0 && (await hasLast())) ? null : families;
     return short !== null;
   }
@@ -81,12 +83,11 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
   async function rememberVanished(next: Snapshot): Promise<void> {
     const { atMs } = next.readAt;
     // What was joined for an end that was none vanishes again.
-    const before = given === null ? null : current;
+    const before = given === null || current === null ? null : await translate(current, next.body.type.format);
     const lacking = before === null ? NONE : await findNewer(next, before);
     const present = await next.body.families();
-    vanished = vanished.filter(
-      ({ families, seenAtMs }) => atMs - seenAtMs <= vanishedKeptMs && [...families].some((each) => !present.has(each)),
-    );
+    const isLacking = ({ families }: Vanished) => !families.isSubsetOf(present);
+    vanished = vanished.filter((each) => atMs - each.seenAtMs <= vanishedKeptMs && isLacking(each));
     if (before !== null) await remember(before, lacking, atMs);
   }
   async function remember(last: Snapshot, families: ReadonlySet<string>, seenAtMs: number): Promise<void> {
@@ -96,7 +97,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
   }
   async function takeOlder(body: Body, readAt: Moment, now: 'living' | Moment): Promise<void> {
     if (current === null) return;
-    const older = buildSnapshot(body, readAt);
+    const older = await translate(buildSnapshot(body, readAt), current.body.type.format);
     await remember(older, await findNewer(current, older), current.readAt.atMs);
     if (now !== 'living') await restore(now.atMs);
   }
@@ -120,8 +121,7 @@ export function openSnapshotStore(vanishedKeptMs: number, from?: Pick<SnapshotSt
     takeVanished: (fate, atMs) =>
       inTurn(async () => {
         if (fate === 'restored') return restore(atMs);
-        vanished = [];
-        given = null;
+        [vanished, given] = [[], null];
       }),
   };
 }
@@ -161,34 +161,42 @@ async function findNewer(to: Snapshot, other: Snapshot): Promise<ReadonlySet<str
 }
 
 /** The snapshot with what the other one has that it lacks, or has of an earlier read; null: too large. */
-async function join(to: Snapshot, other: Snapshot): Promise<Snapshot | null> {
+async function join(to: Snapshot, from: Snapshot): Promise<Snapshot | null> {
+  const other = await translate(from, to.body.type.format);
   const newer = await findNewer(to, other);
   const body = newer.size === 0 ? to.body : await joinBodies(to.body, other.body, newer);
   const readMs = [...newer].map((family) => [family, findReadMs(other, family)] as const);
   return body && buildSnapshot(body, to.readAt, new Map([...to.vanishedAtMs, ...readMs]));
 }
 
-function findMissing(before: ReadonlySet<string>, now: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set([...before].filter((family) => !now.has(family)));
+/** OpenMetrics as text where it is joined with text: Istio's merged page, once its program is gone. */
+async function translate(from: Snapshot, format: Format): Promise<Snapshot> {
+  if (format !== 'text' || from.body.type.format !== 'openMetrics') return from;
+  const { body, push, end } = openBody();
+  for await (const family of readFamilies(readInTurns(from.body.read()), 'openMetrics')) {
+    for (const text of joinLines([listFamilyLines(family)])) push(Buffer.from(text));
+  }
+  end();
+  return { ...from, body };
 }
 
 async function copyFamilies(from: Body, families: ReadonlySet<string>): Promise<Body> {
   if (families.size === (await from.families()).size) return from;
   const { body, push, end } = openBody(from.type);
-  for await (const piece of readFamilies(from, families)) push(piece);
+  for await (const piece of listLinesOf(from, families)) push(piece);
   end();
   return body;
 }
 
 async function countLines(body: Body, families: ReadonlySet<string>): Promise<number> {
   let count = 0;
-  for await (const piece of readFamilies(body, families)) {
+  for await (const piece of listLinesOf(body, families)) {
     for (let at = piece.indexOf(LINE_FEED_BYTE); at >= 0; at = piece.indexOf(LINE_FEED_BYTE, at + 1)) count++;
   }
   return count;
 }
 
-function readFamilies(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
+function listLinesOf(body: Body, families: ReadonlySet<string>): AsyncGenerator<Uint8Array> {
   const { format } = body.type;
   return filterFamilies(readInTurns(body.read()), (family) => families.has(family), { keepsOther: false, format });
 }
@@ -200,7 +208,7 @@ async function joinBodies(newer: Body, older: Body, vanished: ReadonlySet<string
   const present = filterFamilies(readInTurns(newer.read()), (family) => !vanished.has(family), type);
   for await (const piece of present) push(piece);
   if (type.format === 'text' && !newer.endsWithLineFeed) push(LINE_FEED);
-  for await (const piece of readFamilies(older, vanished)) {
+  for await (const piece of listLinesOf(older, vanished)) {
     if (body.sizeBytes + piece.length > BODY_MAX_BYTES) return null;
     push(piece);
   }

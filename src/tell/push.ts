@@ -3,8 +3,9 @@
 import type { PushResult } from '../decide/state.ts';
 import type { Format } from '../exposition/format.ts';
 import type { Label } from '../exposition/lexer.ts';
+import { readFamilies } from '../snapshot/body.ts';
 import { type Sending, sendInTries } from './deliver.ts';
-import { type PushKind, readFamilies } from './receivers/receiver.ts';
+import type { PushKind } from './receivers/receiver.ts';
 
 /** A first try that hangs is cut short; a later one may take long: a Pushgateway gets all in one request. */
 const TIMEOUTS_MS: readonly number[] = [10_000, 30_000];

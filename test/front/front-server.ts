@@ -88,9 +88,7 @@ export async function openFrontServer(
       client.send(text);
       return client;
     },
-    get inFlightCount() {
-      return server.inFlightCount;
-    },
+    inFlightCount: server.inFlightCount,
     settle: server.settle,
     retire: server.retire,
     close: server.close,

@@ -30,7 +30,7 @@ async function assertAnswers(server: FrontServer): Promise<void> {
 
 /** Resolves when only that many answers are in flight: what ends them needs a few turns of the event loop. */
 async function inFlight(server: FrontServer, count: number): Promise<void> {
-  while (server.inFlightCount !== count) await new Promise((resolve) => setImmediate(resolve));
+  while (server.inFlightCount() !== count) await new Promise((resolve) => setImmediate(resolve));
 }
 
 async function drip({ socket, closed }: RawClient, bytes: string): Promise<void> {

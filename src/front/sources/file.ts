@@ -12,9 +12,8 @@ import { BODY_MAX_BYTES, type ExpositionReader, openExposition, type Selector } 
 import { formatLabels } from '../../exposition/exposition-text.ts';
 import type { FamilyType } from '../../exposition/families.ts';
 import { openReadableCheck } from '../../exposition/readable.ts';
-import { type Family, openFamilyReader } from '../../exposition/samples.ts';
 import { makeReading } from '../../observe/exporter.ts';
-import { type Body, filterFamilies, openBody } from '../../snapshot/body.ts';
+import { type Body, filterFamilies, openBody, readFamilies } from '../../snapshot/body.ts';
 import { type Beginning, openWarnings, readWhole, type Source, type WholeAnswer } from './source.ts';
 
 type NoAnswer = Exclude<Beginning, { kind: 'answered' }>;
@@ -134,22 +133,18 @@ function openMerge(onTwice: (fields: Twice) => void) {
   let seriesCount = 0;
 
   async function read(body: Body, families: ReadonlySet<string>): Promise<ReadonlyMap<string, Known>> {
-    const reader = openFamilyReader();
     const found = new Map(
       [...families].map((family): [string, Known] => [family, { type: 'untyped', series: new Set() }]),
     );
-    const take = (parts: readonly Family[]) => {
-      for (const { name: family, type, samples } of parts) {
-        const own = found.get(family);
-        if (own !== undefined) own.type = type;
-        for (const { name, labels } of samples) {
-          if (seriesCount++ >= SERIES_MAX_COUNT) continue;
-          own?.series.add(name + formatLabels(labels.toSorted(([one], [other]) => (one < other ? -1 : 1))));
-        }
+    const pieces = filterFamilies(body.read(), (each) => families.has(each));
+    for await (const { name: family, type, samples } of readFamilies(pieces)) {
+      const own = found.get(family);
+      if (own !== undefined) own.type = type;
+      for (const { name, labels } of samples) {
+        if (seriesCount++ >= SERIES_MAX_COUNT) continue;
+        own?.series.add(name + formatLabels(labels.toSorted(([one], [other]) => (one < other ? -1 : 1))));
       }
-    };
-    for await (const piece of filterFamilies(body.read(), (each) => families.has(each))) take(reader.write(piece));
-    take(reader.end());
+    }
     return found;
   }
 

@@ -5,9 +5,8 @@
 // (github.com/prometheus/pushgateway, "API"; 1.5.1). The body is streamed: its length costs no memory.
 
 import { openByteBuffer } from '../../base/byte-buffer.ts';
-import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';
 import type { Label } from '../../exposition/lexer.ts';
-import type { Family, Sample } from '../../exposition/samples.ts';
+import { type Family, listFamilyLines } from '../../exposition/samples.ts';
 import { judgeStatus, openLabelExporter, type PushKind } from './receiver.ts';
 
 const PIECE_BYTES = 64 * 1024;
@@ -49,20 +48,10 @@ async function* writeBody(families: AsyncGenerator<Family>, groupLabels: readonl
   const exportLabels = openLabelExporter(groupLabels);
   const writer = openByteBuffer();
   for await (const family of families) {
-    // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
-    if (family.isFirst) writer.write(formatHead(family.name, family.type, family.help || null));
-    for (const sample of family.samples) {
-      writer.write(formatSample(sample, exportLabels(sample.labels)));
+    for (const line of listFamilyLines(family, exportLabels)) {
+      writer.write(line);
       if (writer.sizeBytes >= PIECE_BYTES) yield writer.take();
     }
   }
   if (writer.sizeBytes > 0) yield writer.take();
-}
-
-/** A quoted name stands in the braces; a Pushgateway wants --push.enable-utf8-names for it (not in 1.5.1). */
-function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
-  const written = formatName(name);
-  const isPlain = written === name;
-  const parts = [...(isPlain ? [] : [written]), ...labels.map(formatLabel)];
-  return `${isPlain ? name : ''}${parts.length === 0 ? '' : `{${parts}}`} ${formatGoFloat(value)}\n`;
 }

@@ -2,9 +2,8 @@
 // Sends nothing. One file for each kind, and a row of PUSH_KINDS in telling.ts.
 
 import { openByteBuffer } from '../../base/byte-buffer.ts';
-import type { Format } from '../../exposition/format.ts';
 import type { Label } from '../../exposition/lexer.ts';
-import { type Family, openFamilyReader } from '../../exposition/samples.ts';
+import type { Family } from '../../exposition/samples.ts';
 
 /** One HTTP request of a push. May be sent more than once, and does not depend on the other requests. */
 export type PushRequest = {
@@ -22,7 +21,7 @@ export type PushRequest = {
 };
 
 export type EncodeParts = {
-  /** Reads the exposition from its start, with every call (`readFamilies`). */
+  /** Reads the exposition from its start, with every call. */
   readonly families: () => AsyncGenerator<Family>;
   /** Labels of every series, `job` and `instance` among them if known; each name once. */
   readonly labels: readonly Label[];
@@ -48,18 +47,6 @@ export type PushKind = {
 export function judgeStatus(status: number): PushJudgement {
   if (status >= 200 && status < 300) return 'accepted';
   return status >= 500 || status === 408 || status === 429 ? 'retry' : 'refused';
-}
-
-/** Longer pieces are read in steps of this size. */
-const PIECE_BYTES = 8 * 1024;
-
-/** Reads a body piece by piece; a family may come in several parts. @throws as `pieces` does */
-export async function* readFamilies(pieces: AsyncIterable<Uint8Array>, format?: Format): AsyncGenerator<Family> {
-  const reader = openFamilyReader(format);
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += PIECE_BYTES) yield* reader.write(piece.subarray(at, at + PIECE_BYTES));
-  }
-  yield* reader.end();
 }
 
 /**

@@ -166,9 +166,7 @@ export function listenOn(port: Port): typeof openServer<FrontAnswer> {
       kind: 'listening',
       server: {
         port: at.port,
-        get inFlightCount() {
-          return serving.inFlightCount();
-        },
+        inFlightCount: serving.inFlightCount,
         settle: () => settleConnections(serving.connections),
         retire() {
           port.serving = null;

@@ -1,7 +1,8 @@
 // Encodes a body as a push would, and reads what comes out of it.
 
 import type { Label } from '../../../src/exposition/lexer.ts';
-import { type EncodeParts, type PushKind, readFamilies } from '../../../src/tell/receivers/receiver.ts';
+import { readFamilies } from '../../../src/snapshot/body.ts';
+import type { EncodeParts, PushKind } from '../../../src/tell/receivers/receiver.ts';
 
 export type Encoded = {
   readonly method: string;

@@ -2,7 +2,7 @@
 // line of a histogram. docs/push.md has what a process needs with it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readFamilies } from '../../../src/tell/receivers/receiver.ts';
+import { readFamilies } from '../../../src/snapshot/body.ts';
 import { PUSH_KINDS } from '../../../src/tell/telling.ts';
 import { usedBytes } from '../../support/memory.ts';
 
