@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../support/until.ts';
+import { readSettled } from '../support/until.ts';
 import type { Container, Manifest, Namespace, Pod } from './cluster.ts';
 import { IMAGES } from './images.ts';
 import type { PodSpec } from './locust-test.ts';
@@ -126,11 +126,7 @@ export async function readStored(namespace: Namespace, pod: Pod, job = FRONT_JOB
 }
 
 export async function untilStored(namespace: Namespace, pod: Pod, value: number, job = FRONT_JOB): Promise<void> {
-  await until(`the value ${value} in Prometheus`, START_MS, async () => {
-    const stored = await readStored(namespace, pod, job);
-    if (stored === value) return true;
-    throw new Error(`it holds ${stored}`);
-  });
+  assert.equal(await readSettled(value, START_MS, () => readStored(namespace, pod, job)), value, 'in Prometheus');
 }
 
 /** Checks that lastscrape is the last native sidecar of a pod, once, saw main's end and was scraped. */

@@ -9,7 +9,7 @@ import { findOnPath, findPrograms, listMissing, readTestVariable } from '../supp
 import { until } from '../support/until.ts';
 import { DEFINITIONS, definitionPath } from '../tools/definitions.ts';
 import { type Cluster, openCluster, RUN_LABEL } from './cluster.ts';
-import { type GuideShell, openGuideShell } from './guide-shell.ts';
+import { openGuideShell } from './guide-shell.ts';
 import { listMissingTargets, openImageLoader, PUSHGATEWAY } from './images.ts';
 import { KYVERNO, startKyverno } from './kyverno.ts';
 import { startClusterPrometheus } from './prometheus.ts';
@@ -123,7 +123,7 @@ export async function applyPolicy(fixture: Fixture): Promise<void> {
   cluster.defer(async () => {
     try {
       if (engine === 'policy') await shell.run('all away');
-      if (engine === 'policy') await untilChecked(shell, '');
+      if (engine === 'policy') await untilPrinted('locust-metrics-exporter', () => shell.run('check'));
     } finally {
       shell[Symbol.dispose]();
     }
@@ -140,12 +140,8 @@ export async function applyPolicy(fixture: Fixture): Promise<void> {
   }
   const validating = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
   await cluster.kubectl(['label', validating, 'lastscrape-jobs', ...label]);
-  await untilChecked(shell, ' lastscrape');
-  await until('the policy for labelled pods at work', START_MS, async () => {
-    const printed = await shell.run('jobs check');
-    if (printed === 'lastscrape') return true;
-    throw new Error(`the check of deploy/README.md printed "${printed}"`);
-  });
+  await untilPrinted('locust-metrics-exporter lastscrape', () => shell.run('check'));
+  await untilPrinted('lastscrape', () => shell.run('jobs check'));
 }
 
 /** What `engine=kyverno` of the chart renders for a server of this version. */
@@ -159,10 +155,10 @@ async function applyForKyverno({ cluster, minor }: Fixture): Promise<void> {
   await cluster.kubectl(['apply', '--filename', '-'], stdout);
 }
 
-async function untilChecked(shell: GuideShell, appended: '' | ' lastscrape'): Promise<void> {
-  await until(`${appended === '' ? 'no ' : ''}policy at work`, START_MS, async () => {
-    const printed = await shell.run('check');
-    if (printed === `locust-metrics-exporter${appended}`) return true;
+async function untilPrinted(wanted: string, check: () => Promise<string>): Promise<void> {
+  await until(`the policies at work: ${wanted}`, START_MS, async () => {
+    const printed = await check();
+    if (printed === wanted) return true;
     throw new Error(`the check of deploy/README.md printed "${printed}"`);
   });
 }

@@ -30,7 +30,6 @@ import {
   findStatus,
   getFixture,
   proveGoodEnd,
-  requirePolicies,
   runScenarioIn,
   START_MS,
   scrapeHeld,
@@ -140,7 +139,6 @@ export function runGuideScenarios(): void {
   });
 
   runScenarioIn('guide: the API server makes of every pod what the golden files say', async (namespace) => {
-    requirePolicies();
     const wanted = [
       ...INJECTED.map((name) => [name, readPod(name), readGolden(name)] as const),
       ...UNTOUCHED.map((name) => [name, readPod(name), normalise(readPod(name))] as const),

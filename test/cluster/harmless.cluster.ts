@@ -9,7 +9,7 @@ import { WRONG } from '../config/wrong-values.ts';
 import { INJECTED, readGolden, readPod } from '../deploy/injected.ts';
 import { until } from '../support/until.ts';
 import type { Container, Namespace, Pod } from './cluster.ts';
-import { buildCountingJob, type CountingJob, JOB, jobPod } from './counting-job.ts';
+import { buildCountingJob, type CountingJob, JOB, jobPod, LABELLED } from './counting-job.ts';
 import { IMAGES } from './images.ts';
 import { KYVERNO } from './kyverno.ts';
 import { type PodSpec, withFields } from './locust-test.ts';
@@ -117,8 +117,22 @@ export function runHarmlessScenarios(): void {
     await until('all are accepted', END_MS, () => Promise.all(pods.map((pod) => namespace.tryPod(pod))));
   });
 
-  runScenarioIn('harmless: a proxy behind lastscrape in the place of an exporter goes first', async (namespace) => {
+  runScenarioIn('harmless: what a LimitRange lets a pod have, it has with lastscrape', async (namespace) => {
     requirePolicies();
+    const disk = { 'ephemeral-storage': '1Gi' };
+    await namespace.apply(limit({ max: disk }, { type: 'Pod', min: { memory: '1Gi' }, max: { cpu: 1, ...disk } }));
+    const annotations = { 'lastscrape.dev/pushgateway': 'gateway:9091' };
+    const metadata = { name: 'pod', labels: LABELLED, annotations };
+    for (const asked of [1, '500m']) {
+      const cpu = asked === 1 ? '500m' : 1;
+      const main = { name: 'main', image: 'none', resources: { requests: { cpu: asked, memory: '1Gi' } } };
+      const spec = { containers: [main], ...init({ ...main, name: 'first', resources: { limits: { cpu } } }) };
+      const { pod } = await until('it is accepted', END_MS, () => namespace.tryPod({ metadata, spec }));
+      assert.equal(pod.spec.initContainers?.[0]?.name, 'lastscrape');
+    }
+  });
+
+  runScenarioIn('harmless: a proxy behind lastscrape in the place of an exporter goes first', async (namespace) => {
     const golden = readGolden('otel');
     const metadata = { ...golden.metadata, name: 'pod' };
     const proxy = { name: 'proxy', image: 'none', restartPolicy: 'Always' };
@@ -221,7 +235,6 @@ const WRONG_VALUES = [
 
 /** Tries a pod for each, with its port by a name or by annotation: it gets lastscrape, or a warning says why not. */
 async function proveAccepted(namespace: Namespace): Promise<void> {
-  requirePolicies();
   const template = buildCountingJob({}).spec.template as unknown as { metadata: Pod['metadata']; spec: PodSpec };
   const rows = [...ANNOTATIONS, 'prometheus.io/port', 'prometheus.io/path', 'prometheus.io/scrape'].flatMap((name) =>
     WRONG_VALUES.map((value) => [name, value] as const),
@@ -249,8 +262,8 @@ function init(...initContainers: readonly Container[]): { readonly initContainer
 }
 
 /** A LimitRange that refuses what lastscrape has elsewhere. Kyverno's policies have none to go by. */
-function limit(fields: object) {
-  const limits = KYVERNO === undefined ? [{ type: 'Container', ...fields }] : [];
+function limit(...all: readonly object[]) {
+  const limits = KYVERNO === undefined ? all.map((each) => ({ type: 'Container', ...each })) : [];
   return { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'range' }, spec: { limits } };
 }
 

@@ -191,14 +191,12 @@ export function runJobsEndingScenarios(): void {
     'jobs: nothing in a namespace that opted out',
     { 'lastscrape.dev/inject': 'false' },
     async (namespace) => {
-      requirePolicies();
       const pod = readJobPod('annotated');
       assert.deepEqual(normalise((await namespace.tryPod(pod)).pod), normalise(pod));
     },
   );
 
   runScenarioIn('jobs: the API server makes of every pod what the golden files say', async (namespace) => {
-    requirePolicies();
     const wanted = [
       ...JOBS_GOLDEN.map((name) => [name, readJobPod(name), readJobGolden(name)] as const),
       ...JOBS_UNTOUCHED_NAMES.map((name) => [name, readJobPod(name), normalise(readJobPod(name))] as const),

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { VERSION } from '../../src/base/version.ts';
 import { makeFolder } from '../support/folder.ts';
-import { until } from '../support/until.ts';
+import { readSettled, until } from '../support/until.ts';
 import type { Container, Manifest, Namespace } from './cluster.ts';
 import { runShell } from './cluster.ts';
 import {
@@ -173,11 +173,8 @@ export function runJobsScenarios(): void {
     const { scrapesWanted } = readEnd(pod).report;
     assert.equal(scrapesWanted, 2);
     const { final } = await readFinal(namespace, pod);
-    await until(`the value ${final} in the second Prometheus`, START_MS, async () => {
-      const stored = (await second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name)).at(-1)?.value;
-      if (stored === final) return true;
-      throw new Error(`it holds ${stored}`);
-    });
+    const read = () => second.readSamples(`${METRIC}{job="${FRONT_JOB}"}`, namespace.name);
+    assert.equal(await readSettled(final, START_MS, async () => (await read()).at(-1)?.value), final);
   });
 
   runScenarioIn('jobs: an earlier native sidecar is the source, and lives in the hold', async (namespace) => {

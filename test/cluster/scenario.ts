@@ -83,8 +83,12 @@ export function runLabelledScenario(
       if (JSON.stringify(manifests).includes('"restartPolicyRules"')) requireRestartRules();
       return namespace.apply(...manifests);
     };
+    const tryPod = (pod: object) => {
+      requirePolicies();
+      return namespace.tryPod(pod);
+    };
     try {
-      await play({ ...namespace, apply });
+      await play({ ...namespace, apply, tryPod });
     } catch (error) {
       if (error instanceof NoPolicies) return context.skip(error.message);
       process.stderr.write(`${name} failed; ${await namespace.describe()}\n`);
