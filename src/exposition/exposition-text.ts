@@ -63,8 +63,15 @@ export function formatLabel([name, value]: Label): string {
 const PLAIN_NAME = new RegExp(`^${NAME}$`);
 
 /** A name as written: one with other letters in quotes, which older programs do not read. */
-export function formatName(name: string): string {
+function formatName(name: string): string {
   return PLAIN_NAME.test(name) ? name : `"${escapeValue(name)}"`;
+}
+
+/** A sample; `labels`: as `formatLabel` writes each, commas between. A quoted name stands in the braces. */
+export function formatSample(name: string, labels: string, value: string): string {
+  const written = formatName(name);
+  if (written === name) return `${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`;
+  return `{${written}${labels === '' ? '' : `,${labels}`}} ${value}\n`;
 }
 
 /** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, exponents from 1e+06, below 1e-04. */

@@ -2,7 +2,7 @@
 // that are neither samples nor HELP nor TYPE; never throws. Pure; holds at most one part of one family.
 
 import { copyText } from '../base/text.ts';
-import { formatGoFloat, formatHead, formatLabel, formatName } from './exposition-text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatSample } from './exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from './families.ts';
 import type { Format } from './format.ts';
 import { type Label, readLines, readNumber, type SampleLine, unescapeHelp } from './lexer.ts';
@@ -131,12 +131,7 @@ export function* listFamilyLines(family: Family, change = (labels: readonly Labe
   const { name, type, help, isFirst, samples } = family;
   // A second TYPE line of a family is refused (expfmt/text_parse.go of prometheus/common).
   if (isFirst) yield formatHead(name, type, help || null);
-  for (const each of samples) yield formatSample(each, change(each.labels));
-}
-
-/** A quoted name stands in the braces; a Pushgateway wants --push.enable-utf8-names for it (not in 1.5.1). */
-function formatSample({ name, value }: Sample, labels: readonly Label[]): string {
-  const isPlain = formatName(name) === name;
-  const parts = [...(isPlain ? [] : [formatName(name)]), ...labels.map(formatLabel)];
-  return `${isPlain ? name : ''}${parts.length === 0 ? '' : `{${parts}}`} ${formatGoFloat(value)}\n`;
+  // Of names in quotes a Pushgateway wants --push.enable-utf8-names (not in 1.5.1).
+  for (const each of samples)
+    yield formatSample(each.name, change(each.labels).map(formatLabel).join(), formatGoFloat(each.value));
 }

@@ -3,7 +3,7 @@
 // prometheus/pushgateway 1.11; expfmt/text_parse.go and text_create.go of prometheus/common.)
 
 import { copyText, cut, decodeUtf8 } from '../../base/text.ts';
-import { formatGoFloat, formatHead, formatLabel, formatName } from '../../exposition/exposition-text.ts';
+import { formatGoFloat, formatHead, formatLabel, formatSample } from '../../exposition/exposition-text.ts';
 import { type FamilyType, POINT_SUFFIXES } from '../../exposition/families.ts';
 import type { TextFormat } from '../../exposition/format.ts';
 import {
@@ -150,14 +150,9 @@ function formatPoints(name: string, type: FamilyType | null, key: string, { rows
   if (isHistogram && !rows.has(Number.POSITIVE_INFINITY)) rows.set(Number.POSITIVE_INFINITY, count);
   // Prometheus refuses a page on which a label comes twice, as Pushgateway's does where the group has "le".
   const written = isHistogram && /(?:^|,)le="/.test(key) ? [] : [...rows];
-  const lines = written.map(([at, value]) => formatSample(row, `${key},${bound}="${formatGoFloat(at)}"`, value));
-  return `${lines.join('')}${formatSample(`${name}_sum`, key, sum)}${formatSample(`${name}_count`, key, count)}`;
-}
-
-function formatSample(name: string, key: string, value: number | string): string {
-  const written = formatName(name);
-  const series = written === name ? `${name}{${key}}` : `{${written},${key}}`;
-  return `${series} ${typeof value === 'string' ? value : formatGoFloat(value)}\n`;
+  const format = (to: string, labels: string, value: number) => formatSample(to, labels, formatGoFloat(value));
+  const lines = written.map(([at, value]) => format(row, `${key},${bound}="${formatGoFloat(at)}"`, value));
+  return `${lines.join('')}${format(`${name}_sum`, key, sum)}${format(`${name}_count`, key, count)}`;
 }
 
 const SAME_TYPES = { gauge: ['gauge'], histogram: ['histogram'], summary: ['summary'], untyped: ['untyped'] } as const;
