@@ -20,11 +20,11 @@ export type PageType = { readonly format: Format; readonly contentType: string }
 export const TEXT_PAGE: PageType = { format: 'text', contentType: TEXT_TYPE };
 
 /** By the media type alone, as Prometheus tells them. */
-const FORMATS: Readonly<Record<string, Format>> = {
-  'text/plain': 'text',
-  'application/openmetrics-text': 'openMetrics',
-  'application/vnd.google.protobuf': 'protobuf',
-};
+const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ['text/plain', 'text'],
+  ['application/openmetrics-text', 'openMetrics'],
+  ['application/vnd.google.protobuf', 'protobuf'],
+]);
 
 /**
  * The type of a page. Any other is text: programs that leave the type to their framework send text/html
@@ -32,7 +32,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
  */
 export function readPageType(contentType: string): PageType {
   const [media = ''] = contentType.toLowerCase().split(';');
-  const format = FORMATS[media.trim()];
+  const format = FORMATS.get(media.trim());
   // What else a header may hold cannot be passed on.
   return format === undefined || !/^[\t -~]*$/.test(contentType) ? TEXT_PAGE : { format, contentType };
 }

@@ -15,6 +15,6 @@ test('readPageType() tells formats by the media type, as Prometheus does', () =>
 
 test('readPageType() takes any other for text 0.0.4, and none, and what cannot be passed on', () => {
   const others = ['', ' ', ';version=0.0.4', 'text/html; charset=utf-8', 'application/vnd.google.protobuf2'];
-  for (const type of [...others, 'text/plain; a=é', 'text/plain; a=\0', 'text/plain;\n'])
+  for (const type of [...others, 'constructor', 'text/plain; a=é', 'text/plain; a=\0', 'text/plain;\n'])
     assert.deepEqual(readPageType(type), { format: 'text', contentType: TEXT_TYPE });
 });

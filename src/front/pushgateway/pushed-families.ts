@@ -208,7 +208,8 @@ function openLineSink(families: Families, format: TextFormat): LineSink {
         return;
       }
       if (family.type !== null) return families.refuse(`second TYPE line for ${name}, or TYPE after samples`);
-      const written = TYPES[format][text.trimEnd().toLowerCase().replace('_', '')];
+      const named = text.trimEnd().toLowerCase().replace('_', '');
+      const written = Object.hasOwn(TYPES[format], named) ? TYPES[format][named] : undefined;
       if (written === undefined) families.refuse(`unknown metric type ${JSON.stringify(text)}`);
       const [type, suffix = ''] = written ?? ['untyped'];
       family.type = type;

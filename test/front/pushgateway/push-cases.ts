@@ -192,14 +192,9 @@ export const PUSH_CASES: readonly PushCase[] = [
   }),
   { name: 'a histogram of floats', requests: [['PUT', J, HISTOGRAM.replaceAll(' 3', ' 3.5')]], isNew: true },
   { name: 'a gauge histogram', requests: [['PUT', J, HISTOGRAM.replace('hist', 'gaugehist')]], isNew: true },
-  ...bodies(
-    {
-      'line ends of Windows': 'a 1\r\n',
-      'another escape': 'a{x="\\t"} 1\n',
-      'UTF-8 names': '# TYPE "a.b" gauge\n{"a.b","x.y"="1"} 1\n',
-    },
-    [200],
-  ),
+  ...bodies({ 'line ends of Windows': 'a 1\r\n', 'another escape': 'a{x="\\t"} 1\n' }, [200]),
+  ...bodies({ 'UTF-8 names': '# TYPE "a.b" gauge\n{"a.b","x.y"="1"} 1\n' }, [200]),
+  ...bodies({ 'a type that every object has': '# TYPE a constructor\na 1\n' }, [400]),
   one('types that contradict', ['PUT', J, '# TYPE a gauge\na 1\n'], ['PUT', K, '# TYPE a counter\na 1\n']),
   one('untyped contradicts too', ['PUT', J, '# TYPE a gauge\na 1\n'], ['POST', K, 'a 1\n']),
   one('a type that changes', ['PUT', J, '# TYPE a gauge\na 1\n'], ['PUT', J, '# TYPE a counter\na{x="1"} 1\n']),
